@@ -1,12 +1,12 @@
 """
 A site that saves all day: what the background costs it, and how soon engines know.
 
-gunicorn with two workers on PostgreSQL. Clients save objects, delete or rename some,
-and show others, at fixed rates; turns with the background thread and with BACKGROUND =
-False alternate. An engine on loopback notes when it is notified. Deleting and renaming
-end some time before a turn does, so that the engine can be notified of all: two
-minutes, or three quarters of a short turn. With --quiet there is no load: one object
-at a time is deleted, then one is saved.
+gunicorn with two workers on PostgreSQL. Clients save objects, create, delete or rename
+some, and show others, at fixed rates; turns with the background thread and with
+BACKGROUND = False alternate. An engine on loopback notes when it is notified. Writing
+ends some time before a turn does, so that the engine can be notified of all: two
+minutes, or half of a short turn. With --quiet there is no load: one object at a time is
+deleted, then one is saved.
 
     python -m benchmarks.busy_site --database postgres://… --rows 10000000
     python -m benchmarks.busy_site --database postgres://… --saves 100
@@ -34,9 +34,11 @@ from .timing import shown
 CLIENTS = 4
 #: How long ago all pages were built: longer than a page rests between two builds.
 AGE = 1_200
-#: Seconds within which the engine has to be notified of what was saved, of what was
-#: deleted or renamed while the site is busy, and of what was deleted on a quiet one.
-SAVED, DELETED, DELETED_QUIETLY = 10, 120, 15
+#: Seconds within which the engine has to be notified of what was created, of what was
+#: saved, deleted or renamed while the site is busy, and on a quiet one.
+CREATED, OTHERS, QUIETLY = 15, 60, 15
+#: Seconds for which nothing is written at the end of a turn.
+LAST = 120
 
 
 def main() -> int:
@@ -44,7 +46,9 @@ def main() -> int:
     parser = bench.parser(__doc__, rounds=2, rows=500_000)
     for name, kind, default, text in (
         ("--saves", float, 10, "saves a second"),
+        ("--creates", float, 0.2, "objects created a second"),
         ("--deletes", float, 0.2, "objects deleted or renamed a second, by turns"),
+        ("--share", float, 0.05, "BACKGROUND_SHARE"),
         ("--reads", float, 50, "other requests a second"),
         ("--seconds", float, 900, "of each turn"),
     ):
@@ -76,9 +80,11 @@ class Turn:
     indexes: list[float] = field(default_factory=list)
     #: When each path was committed.
     saved: dict[str, float] = field(default_factory=dict)
+    created: dict[str, float] = field(default_factory=dict)
     deleted: dict[str, float] = field(default_factory=dict)
-    #: By their former paths.
+    #: By their new paths, and by their former ones.
     renamed: dict[str, float] = field(default_factory=dict)
+    former: dict[str, float] = field(default_factory=dict)
     #: When the engine was notified of each path.
     notified: dict[str, float] = field(default_factory=dict)
     ended: float = 0
@@ -93,7 +99,7 @@ def busy(options: Any, port: int) -> int:
             turns[background].append(run(options, port, background=background))
     report = bench.Report(
         f"{options.saves:g} saves a second among {options.rows:,} rows, "
-        f"{options.seconds:g} s a turn"
+        f"{options.share:.0%} of a core, {options.seconds:g} s a turn"
     )
     compare_load(report, turns, options.seconds)
     for turn in turns[True]:
@@ -107,17 +113,18 @@ def run(options: Any, port: int, *, background: bool) -> Turn:
     """Run one turn."""
     start_afresh(port)
     found = Turn()
-    deleting = max(options.seconds - DELETED, options.seconds / 4)
+    writing = max(options.seconds - LAST, options.seconds / 2)
     keys = random.sample(
         range(1, options.rows),
-        int(options.saves * options.seconds + options.deletes * deleting) + 2,
+        int((options.saves + options.deletes) * writing) + 2,
     )
-    doomed = keys[: int(options.deletes * deleting) + 1]
-    with deletable(doomed), server.running(background=background) as asked:
+    doomed = keys[: int(options.deletes * writing) + 1]
+    share = options.share if background else 0
+    with deletable(doomed, options.rows), server.running(share=share) as asked:
         asked.warm_up()
-        load(options, asked, found, keys[len(doomed) :], doomed, deleting)
+        load(options, asked, found, keys[len(doomed) :], doomed, writing)
         # What was saved in the last seconds is on its way.
-        found.notified = wait_for(port, found.saved if background else (), SAVED * 2)
+        found.notified = wait_for(port, found.saved if background else (), OTHERS)
         found.ended = time.time()
     return found
 
@@ -136,7 +143,7 @@ def load(
     found: Turn,
     saved: list[int],
     deleted: list[int],
-    deleting: float,
+    writing: float,
 ) -> None:
     """Have all clients ask at their rates until the turn ends."""
     random_key = random.Random(0)
@@ -148,11 +155,15 @@ def load(
         done = asked.post(f"/save/{saved[step]}/")
         found.saved[done["path"]] = done["at"]
 
+    def create(step: int) -> None:
+        done = asked.post(f"/create/{options.rows + 1 + step}/")
+        found.created[done["path"]] = done["at"]
+
     def delete(step: int) -> None:
         # Each client has every fourth step, so it does the one and then the other.
         if step // CLIENTS % 2:
             done = asked.post(f"/rename/{deleted[step]}/")
-            found.renamed[done["former"]] = found.saved[done["path"]] = done["at"]
+            found.former[done["former"]] = found.renamed[done["path"]] = done["at"]
         else:
             done = asked.post(f"/delete/{deleted[step]}/")
             found.deleted[done["path"]] = done["at"]
@@ -160,7 +171,7 @@ def load(
     start = time.monotonic()
     end = start + options.seconds
     before = asked.processor_seconds(), server.database_seconds()
-    with ThreadPoolExecutor(4 * CLIENTS) as pool:
+    with ThreadPoolExecutor(5 * CLIENTS) as pool:
 
         def paced(rate: float, run: Callable[[int], object], until: float = end) -> Any:
             return [
@@ -168,12 +179,14 @@ def load(
                 for client in range(CLIENTS)
             ]
 
-        reads, saves = paced(options.reads, show), paced(options.saves, save)
-        deletes = paced(options.deletes, delete, start + deleting)
+        reads, stop = paced(options.reads, show), start + writing
+        saves = paced(options.saves, save, stop)
+        others = paced(options.deletes, delete, stop)
+        others += paced(options.creates, create, stop)
         indexes = paced(0.2, lambda step: asked.get("/sitemap.xml"))
         found.reads, found.saves = flat(reads), flat(saves)
         found.indexes = flat(indexes)
-        flat(deletes)
+        flat(others)
     found.server_seconds = asked.processor_seconds() - before[0]
     found.database_seconds = server.database_seconds() - before[1]
 
@@ -205,8 +218,8 @@ def flat(clients: list[Future[list[float]]]) -> list[float]:
 
 
 @contextmanager
-def deletable(keys: list[int]) -> Iterator[None]:
-    """Let some objects be deleted or renamed; they are as before in the end."""
+def deletable(keys: list[int], last: int) -> Iterator[None]:
+    """Let objects be deleted, renamed and created; all is as before in the end."""
     from .shop.models import Track
 
     rows = Track.objects.in_bulk(keys)
@@ -215,6 +228,7 @@ def deletable(keys: list[int]) -> Iterator[None]:
     finally:
         # No signal is sent: it is as if nothing had happened.
         Track.objects.filter(pk__in=keys)._raw_delete("default")
+        Track.objects.filter(pk__gt=last)._raw_delete("default")
         Track.objects.bulk_create(rows.values())
 
 
@@ -262,14 +276,20 @@ def compare_load(
 
 
 def tell_notified(report: bench.Report, turn: Turn) -> None:
-    """Add how soon the engine was notified of what was saved, deleted and renamed."""
-    known = turn.saved.keys() | turn.deleted.keys() | turn.renamed.keys()
+    """Add how soon the engine was notified of each kind of change."""
+    kinds = {
+        "created": (turn.created, CREATED),
+        "saved": (turn.saved, OTHERS),
+        "deleted": (turn.deleted, OTHERS),
+        "renamed": (turn.renamed, OTHERS),
+        "former addresses of renamed": (turn.former, OTHERS),
+    }
+    known = {path for committed, _ in kinds.values() for path in committed}
     report.check("URLs submitted for nothing", sorted(turn.notified.keys() - known))
-    missing = sorted(turn.saved.keys() - turn.notified.keys())
-    report.check("saved URLs that were not submitted", missing)
-    add_waits(report, turn, "saved", turn.saved, SAVED)
-    add_waits(report, turn, "deleted", turn.deleted, DELETED)
-    add_waits(report, turn, "former addresses of renamed", turn.renamed, DELETED)
+    missing = sorted(known - turn.notified.keys())
+    report.check("URLs that were not submitted", missing)
+    for what, (committed, target) in kinds.items():
+        add_waits(report, turn, what, committed, target)
 
 
 def add_waits(
@@ -308,7 +328,7 @@ def quiet(options: Any, port: int) -> int:
     wrong = [] if len(pages) == len(keys) else ["too few pages for so many rounds"]
     report.check("pages with more than one key", wrong)
     found = Turn()
-    with deletable(keys), server.running(background=True) as asked:
+    with deletable(keys, options.rows), server.running(share=0.05) as asked:
         asked.warm_up()
         for turn, key in enumerate(keys):
             action, paths = (
@@ -316,10 +336,10 @@ def quiet(options: Any, port: int) -> int:
             )
             done = asked.post(f"/{action}/{key}/")
             paths[done["path"]] = done["at"]
-            found.notified = wait_for(port, [done["path"]], 4 * DELETED_QUIETLY)
+            found.notified = wait_for(port, [done["path"]], 4 * QUIETLY)
         found.ended = time.time()
-    add_waits(report, found, "saved", found.saved, SAVED)
-    add_waits(report, found, "deleted", found.deleted, DELETED_QUIETLY)
+    add_waits(report, found, "saved", found.saved, QUIETLY)
+    add_waits(report, found, "deleted", found.deleted, QUIETLY)
     wrong = found.notified.keys() ^ (found.saved.keys() | found.deleted.keys())
     report.check("URLs submitted for nothing, or not at all", sorted(wrong))
     return report.finish()

@@ -2,9 +2,9 @@
 One cold page of 50,000 URLs, against django.contrib.sitemaps; and one of 9,000.
 
 The same rows, each through its view and the same middleware, nothing stored. On the
-row path, also against what the bare driver takes to fetch the columns; on the object
-path, where both classes have get_absolute_url() and a method for lastmod; and the
-memory that each takes.
+row path, also against what the bare driver takes to fetch the columns; by methods that
+are read as columns, registered and by the drop-in views; on the object path, where both
+classes have get_absolute_url() and a method for lastmod; and the memory of each.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ KINDS = {"product": "ASCII slugs", "dish": "non-ASCII paths"}
 
 def main() -> int:
     """Run it, and return the exit code."""
-    sections = [*KINDS, *map(objects, KINDS), SMALL]
+    sections = [*KINDS, *map(objects, KINDS), *map(methods, KINDS), SMALL]
     options = bench.start(bench.parser(__doc__, rounds=7), *sections)
     data.load(product=ROWS, dish=ROWS, article=FEW)
     report = bench.Report("Cold page")
     for name, kind in KINDS.items():
         compare(report, name, name, kind)
         compare(report, objects(name), name, f"{kind}, object path")
+        compare(report, methods(name), name, f"{kind}, methods read as columns")
         race(report, name, kind, options.rounds)
     small(report, 10 * options.rounds)
     for name, kind in KINDS.items():
@@ -48,6 +49,11 @@ def main() -> int:
 def objects(name: str) -> str:
     """Return the section that lists the same on the object path."""
     return f"{name}-objects"
+
+
+def methods(name: str) -> str:
+    """Return the section that lists the same by methods that are read as columns."""
+    return f"{name}-methods"
 
 
 def compare(
@@ -110,6 +116,10 @@ def race(report: bench.Report, name: str, kind: str, rounds: int) -> None:
             cold("gzipped", name, 3, **site.GZIP),
             Contestant("bounds", row.run, partial(site.forget, name), 3),
             cold("object", objects(name), 1),
+            cold("read", methods(name), 3),
+            Contestant(
+                "imported", partial(site.page, f"/imported/{name}.xml"), times=3
+            ),
             Contestant("driver", fetch, times=3),
         ],
         rounds,
@@ -120,6 +130,10 @@ def race(report: bench.Report, name: str, kind: str, rounds: int) -> None:
     report.at_most(f"{kind}: page / bare driver", *bare, target=3)
     by_object = ratio(contrib, taken["object"])
     report.at_least(f"{kind}, object path: contrib / page", *by_object, target=3)
+    as_declared = ratio(taken["read"], page)
+    report.at_most(f"{kind}: read as columns / declared", *as_declared, target=1.1)
+    imported = ratio(contrib, taken["imported"])
+    report.at_least(f"{kind}, the import alone: contrib / page", *imported, target=17)
     for variant, what in (
         ("gzipped", "to a client that accepts gzip"),
         ("bounds", "with its bounds to be found first"),

@@ -40,6 +40,8 @@ class Received:
     hosts: Counter[str] = field(default_factory=Counter)
     #: When each URL was first submitted.
     urls: dict[str, float] = field(default_factory=dict)
+    #: The seconds between that and the second time, of those that had one.
+    gaps: dict[str, float] = field(default_factory=dict)
 
 
 @contextmanager
@@ -88,6 +90,8 @@ class Handler(BaseHTTPRequestHandler):
         seen.largest = max(seen.largest, len(urls))
         seen.hosts[given["host"]] += len(urls)
         for url in urls:
+            if url in seen.urls:
+                seen.gaps.setdefault(url, now - seen.urls[url])
             seen.urls.setdefault(url, now)
         self._answer({})
 

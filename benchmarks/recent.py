@@ -98,7 +98,7 @@ def compare(report: bench.Report, path: str) -> str:
 
     from django_sitemaps_plus.models import UrlChange
 
-    # Before, whether changes wait to be reported.
+    # Beside whether changes wait.
     statements = site.queries_of(path, on=UrlChange._meta.db_table)
     wrong = [] if len(statements) == 1 else [f"{len(statements)} queries"]
     plan = plans.explain(statements[0])

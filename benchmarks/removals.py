@@ -1,81 +1,114 @@
 """
-A page of 10,000 URLs that is built again while other URLs were removed just now.
+URLs that a page lists no longer: the search of all stored pages for them.
 
-What a section lists no longer another one may list: a build looks through the removals
-of all sections since it last read its rows.
+In processor time of this process, for one such URL, for few and for many; and for how
+long the decision has the site's lock, whatever is stored.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import sys
 import time
 from functools import partial
 
-from django.utils import timezone
-
 from . import bench, data, site
-from .timing import Contestant, medians, ratio
+from .timing import Contestant, medians, shown
 
-ROWS = 10_000
-PATH = "/sitemap-track-1.xml"
-#: Removed URLs, and how many times as slow the build may be.
-MOST = {1_000: 2, 5_000: 2.5}
+COUNTS = 1, 20, 5_000
+#: Milliseconds that a search may take for each stored megabyte.
+MOST = 10
 
 
 def main() -> int:
     """Run it, and return the exit code."""
-    parser = bench.parser(__doc__, rounds=15)
-    options = bench.start(parser, "track", "article")
-    data.load(track=ROWS)
+    parser = bench.parser(__doc__, rounds=9, rows=500_000)
+    options = bench.start(parser, "track")
+    data.load(track=options.rows)
     site.build("track")
-    report = bench.Report(f"A page of {ROWS:,} URLs, built again after removals")
-    runs = [
-        Contestant(str(count), partial(site.page, PATH, **site.GZIP), prepare)
-        for count, prepare in ((n, partial(stale, n)) for n in (0, *MOST))
-    ]
-    taken = medians(runs, options.rounds)
-    for count, target in MOST.items():
-        ratios = ratio(taken[str(count)], taken["0"])
-        report.at_most(f"{count:,} URLs removed / none", *ratios, target=target)
-    report.check("removals: other events", differences())
+    megabytes = stored() / 1e6
+    report = bench.Report(f"Removed URLs, {options.rows:,} rows, {megabytes:.0f} MB")
+    runs = [Contestant(str(count), partial(search, count)) for count in COUNTS]
+    taken = medians(runs, options.rounds, clock=time.process_time)
+    for count in COUNTS:
+        seconds = taken[str(count)].median
+        report.at_most(
+            f"{count:,} URLs: ms for each megabyte of pages",
+            1000 * seconds / megabytes,
+            f"{shown(seconds)} in all",
+            target=MOST,
+        )
+    for count in COUNTS:
+        report.note(f"{count:,} URLs: the decision, locked", shown(decide(count)))
+    report.check("URLs that were said to be removed", wrong())
     data.forget()
     return report.finish()
 
 
-def stale(removed: int) -> None:
-    """Have an object saved, after another section lost some URLs."""
-    from django_sitemaps_plus.changes.queries import location_digest
-    from django_sitemaps_plus.models import UrlChange
+def stored() -> int:
+    """Return how many bytes all pages have, not compressed."""
+    from django.db.models import Sum
 
-    from .shop.models import Track
+    from django_sitemaps_plus.models import Page
+
+    return int(Page.objects.aggregate(size=Sum("size"))["size"])
+
+
+def search(count: int) -> None:
+    """Search for URLs that no page lists."""
+    from django_sitemaps_plus.delivery import listed
+    from django_sitemaps_plus.sitemaps.site import Site
+
+    address = Site.current().address()
+    paths = {f"/gone/{number}/" for number in range(count)}
+    if address is None or listed.still_listed(paths, address) != (set(), True):
+        raise RuntimeError("a URL was found that no page lists")
+
+
+def decide(count: int) -> float:
+    """Have URLs be removed; return for how long the site was locked in all."""
+    from django_sitemaps_plus.db import digest_of
+    from django_sitemaps_plus.delivery import gate, outbox
+    from django_sitemaps_plus.models import UrlChange
 
     UrlChange.objects.all().delete()
-    paths = [f"/articles/{number}/" for number in range(removed)]
     UrlChange.objects.bulk_create(
         UrlChange(
-            section="article",
+            section="track",
             kind="removed",
-            location=path,
-            digest=location_digest(path),
+            location=f"/gone/{number}/",
+            digest=digest_of(f"/gone/{number}/"),
             at=time.time(),
         )
-        for path in paths
+        for number in range(count)
     )
-    track = Track.objects.get(pk=1)
-    # Another second each time: that is what the page says.
-    track.updated = max(timezone.now(), track.updated + dt.timedelta(seconds=1))
-    track.save()
+    locked, total = outbox.locked, 0.0
+
+    class Timed:
+        """The lock, and for how long it is had."""
+
+        def __enter__(self) -> float:
+            self._lock, self._begun = locked(), time.perf_counter()
+            return self._lock.__enter__()
+
+        def __exit__(self, *exception: object) -> None:
+            nonlocal total
+            self._lock.__exit__(*exception)  # type: ignore[arg-type]
+            total += time.perf_counter() - self._begun
+
+    outbox.locked = Timed  # type: ignore[assignment]
+    try:
+        gate.pass_on()
+    finally:
+        outbox.locked = locked
+    return total
 
 
-def differences() -> list[str]:
-    """Return what is wrong with the events of a build after many removals."""
+def wrong() -> list[str]:
+    """Return what is wrong with what was decided last."""
     from django_sitemaps_plus.models import UrlChange
 
-    stale(max(MOST))
-    site.page(PATH, **site.GZIP)
-    said = list(UrlChange.objects.filter(section="track").values_list("kind"))
-    return [] if said == [("changed",)] else [f"one saved object: {said}"]
+    kinds = list(UrlChange.objects.values_list("kind", "on_hold").distinct())
+    return [] if kinds == [("removed", False)] else [str(kinds)]
 
 
 if __name__ == "__main__":

@@ -55,8 +55,8 @@ class Server:
 
 
 @contextmanager
-def running(*, background: bool) -> Iterator[Server]:
-    """Run the server, with the background thread or with ``BACKGROUND = False``."""
+def running(*, share: float) -> Iterator[Server]:
+    """Run the server, with this ``BACKGROUND_SHARE``; 0: ``BACKGROUND = False``."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -64,7 +64,7 @@ def running(*, background: bool) -> Iterator[Server]:
     command += ["--bind", f"127.0.0.1:{port}", "--log-level", "warning"]
     process = subprocess.Popen(
         [*command, "django.core.wsgi:get_wsgi_application()"],
-        env={**os.environ, "BENCHMARK_BACKGROUND": "1" if background else ""},
+        env={**os.environ, "BENCHMARK_BACKGROUND": str(share) if share else ""},
     )
     try:
         _wait(process, port)

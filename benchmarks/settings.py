@@ -113,4 +113,5 @@ SITEMAPS_PLUS = {
     "ENGINES": {"engine": engine(os.environ.get("BENCHMARK_ENGINE", ""))},
     "FORMATS": {"text": {}, "feeds": {}, "recent": {}},
     "BACKGROUND": bool(os.environ.get("BENCHMARK_BACKGROUND")),
+    "BACKGROUND_SHARE": float(os.environ.get("BENCHMARK_BACKGROUND") or 0.05),
 }

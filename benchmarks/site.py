@@ -127,7 +127,7 @@ def build(section: str) -> int:
 
 
 def notify() -> None:
-    """Report what was saved and notify the engine, as the background thread does."""
+    """Assign what was saved and notify the engine, as the background thread does."""
     from django_sitemaps_plus.delivery import background
 
     background.notify_all()

@@ -8,8 +8,11 @@ from django.contrib import admin
 from django.contrib.sitemaps import views as contrib
 from django.urls import include, path
 
+from django_sitemaps_plus import views as plus
+
 from .shop import views
 from .shop.contrib import books, sitemaps
+from .shop.sitemaps import imported
 
 urlpatterns = [
     path("menü/gerichte/<str:slug>/", views.anything, name="dish"),
@@ -25,6 +28,7 @@ urlpatterns = [
     path("select/", views.select),
     path("show/<int:pk>/", views.show),
     path("save/<int:pk>/", views.save),
+    path("create/<int:pk>/", views.create),
     path("rename/<int:pk>/", views.rename),
     path("delete/<int:pk>/", views.delete),
     path(
@@ -39,6 +43,17 @@ urlpatterns = [
         name="contrib-books",
     ),
     path("contrib/<section>.xml", contrib.sitemap, {"sitemaps": sitemaps}),
+    path(
+        "imported/index.xml",
+        plus.index,
+        {"sitemaps": {"book": imported["book"]}, "sitemap_url_name": "imported-books"},
+    ),
+    path(
+        "imported/<section>.xml",
+        plus.sitemap,
+        {"sitemaps": imported},
+        name="imported-books",
+    ),
     path("", include("django_sitemaps_plus.urls")),
 ]
 if apps.is_installed("django.contrib.admin"):

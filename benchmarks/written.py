@@ -1,7 +1,7 @@
 """
-What the database writes for one change: the save, its report and its page.
+What the database writes for one change: the save, its assignment and its page.
 
-One object among 500,000 rows is saved, reported, and its page asked for, with the
+One object among 500,000 rows is saved, assigned, and its page asked for, with the
 default ``limit`` and with 50,000. On PostgreSQL the bytes are those of the WAL, once
 just after a CHECKPOINT, when whole pages of tables are logged, and once later; on
 MariaDB those of InnoDB's log; on SQLite what the process hands to the operating system
@@ -34,7 +34,7 @@ PAUSE = 60
 #: Changes before those that are measured: what they write is not logged as a whole page
 #: again until the next checkpoint.
 WARM = 250
-PARTS = "save", "report", "page"
+PARTS = "save", "assignment", "page"
 
 
 def main() -> int:

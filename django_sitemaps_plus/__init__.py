@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from asgiref.sync import sync_to_async
 from django.db.models import Model, QuerySet
 
 from .exceptions import ConfigurationError
@@ -28,6 +29,7 @@ __all__ = [
     "StaticSitemap",
     "Tenants",
     "Video",
+    "atouch",
     "register",
     "submission_finished",
     "touch",
@@ -52,6 +54,11 @@ def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
     """
     # It needs models, which may not be imported before the apps are.
     import_module("django_sitemaps_plus.changes.touch").touch(changed)
+
+
+async def atouch(changed: QuerySet[Any] | type[Model] | Model) -> None:
+    """Do as ``touch()`` in a coroutine."""
+    await sync_to_async(touch)(changed)
 
 
 if not TYPE_CHECKING:  # else all names would be known

@@ -10,10 +10,10 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cached_property, wraps
+from functools import cached_property, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
@@ -22,14 +22,16 @@ from typing import Any, Literal, TypeVar
 from django.apps import apps
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
+from django.utils.functional import Promise
 
 from . import hooks
 from .exceptions import ConfigurationError
 from .protocol.errors import ProtocolError
 from .protocol.locations import resolve
-from .protocol.patterns import Pattern, problem_of
 
 NAME = "SITEMAPS_PLUS"
+#: Where the stylesheet is, beside the sitemaps.
+STYLESHEET_PATH = "sitemap-style"
 
 #: What the value of a setting may be, by the name of its type, and what that is called.
 _KINDS: dict[str, tuple[Any, str]] = {
@@ -79,14 +81,9 @@ class Settings(AppSettings):
     #: one process. Those of django-tenants are found by themselves.
     TENANTS: str | None = None
 
-    #: Paths that no section lists: their beginnings (``"/private/"``), globs with ``*``
-    #: (``"/*/print/"``), or compiled regular expressions. A class's own ``exclude`` is
-    #: added.
-    EXCLUDE: list[Pattern] = field(default_factory=list)
-
     #: The name and the language of the publication that a ``NewsSitemap`` is of. No
     #: name by default: nothing is invented. The language is that of ``LANGUAGE_CODE``.
-    PUBLICATION_NAME: str | None = None
+    PUBLICATION_NAME: str | Promise | None = None
     PUBLICATION_LANGUAGE: str | None = None
 
     #: The Cache-Control header. The default lets caches keep a page but ask
@@ -115,9 +112,14 @@ class Settings(AppSettings):
     #: how long a change made behind Django's back can stay unseen.
     VERIFY_AFTER: int = 3600
 
-    #: URLs of a section that may be removed within an hour. More are put on hold until
-    #: somebody confirms them: a broken filter must not empty a search engine's index.
+    #: URLs that a section may lose within an hour, less those that it gains. More are
+    #: put on hold until somebody confirms them: a broken filter must not empty a search
+    #: engine's index.
     MAX_REMOVED: int = 10_000
+
+    #: Whether removed URLs are also on hold where a section loses more URLs within an
+    #: hour than it still lists. False is for sections that are small and often empty.
+    HOLD_MOST: bool = True
 
     #: The search engines to notify, by alias: ``{"BACKEND": "dotted.path",
     #: "OPTIONS": {…}}``, as everywhere in Django. Empty by default: nothing is
@@ -181,10 +183,12 @@ class Settings(AppSettings):
         for name, (holds, remedy) in rules.items():
             if not holds:
                 raise refusal(f"is {getattr(self, name)!r}; {remedy}", name)
-        for pattern in self.EXCLUDE:
-            if problem := problem_of(pattern):
-                raise refusal(f"has {pattern!r}, which {problem}.", "EXCLUDE")
         _ = self.extra_sitemaps
+
+    @property
+    def stylesheet(self) -> str:
+        """The address that a sitemap names; empty if ``STYLESHEET`` is off."""
+        return STYLESHEET_PATH if self.STYLESHEET else ""
 
     @cached_property
     def extra_sitemaps(self) -> list[ExtraSitemap]:
@@ -227,10 +231,14 @@ def options_of(
 
 def _check_kind(setting: dataclasses.Field[Any], value: Any) -> None:
     """Refuse a value of another type than the setting's."""
+    # A text, as annotations are here: its first word is the kind. ``Literal`` has none,
+    # ``Settings.__post_init__`` has rules for these.
     kind = _KINDS.get(re.split(r"\W", str(setting.type))[0])
     if kind is None or (value is None and "None" in str(setting.type)):
         return
     types, words = kind
+    if isinstance(value, Promise) and "Promise" in str(setting.type):
+        return
     # A truth value is a number to Python.
     if not isinstance(value, types) or isinstance(value, bool) != (types is bool):
         raise refusal(f"must be {words}, not {value!r}.", setting.name)
@@ -290,20 +298,15 @@ def are_addresses(value: Any) -> bool:
 
 
 _S = TypeVar("_S", bound=AppSettings)
-_T = TypeVar("_T")
 
 _memory = hooks.PerApps()
 
 
-def get_settings() -> Settings:
-    """
-    Return the project's settings of the core.
-
-    Raises ``ConfigurationError`` for an unknown name or an impossible value.
-    """
-    return app_settings(Settings)
+#: Lets a function run again only when the settings are others.
+of_settings = _memory.remembered
 
 
+@_memory.remembered
 def app_settings(kind: type[_S]) -> _S:
     """
     Return the project's settings of an app, by the class that declares them.
@@ -311,7 +314,15 @@ def app_settings(kind: type[_S]) -> _S:
     Raises ``ConfigurationError`` for an unknown name, of whatever app, or an impossible
     value.
     """
-    return _memory.get(kind, lambda: _read(kind))
+    given = _given()
+    if apps.apps_ready:
+        _refuse_unknown(given)
+    names = [item.name for item in dataclasses.fields(kind)]
+    return kind(**{name: given[name] for name in names if name in given})
+
+
+#: Returns the project's settings of the core, by one call; raises as ``app_settings``.
+get_settings = partial(app_settings, Settings)
 
 
 def refuse_wrong_settings() -> None:
@@ -320,18 +331,6 @@ def refuse_wrong_settings() -> None:
     for _, module in hooks.modules():
         if kind := _kind_of(module):
             app_settings(kind)
-
-
-def _read(kind: type[_S]) -> _S:
-    given = _given()
-    if apps.apps_ready:
-        _refuse_unknown(given)
-    return _of(kind, given)
-
-
-def _of(kind: type[_S], given: Mapping[Any, Any]) -> _S:
-    names = [item.name for item in dataclasses.fields(kind)]
-    return kind(**{name: given[name] for name in names if name in given})
 
 
 def _refuse_unknown(given: Mapping[Any, Any]) -> None:
@@ -356,6 +355,7 @@ def _app_with(name: str) -> str:
         path = f"{module.name}.hooks"
         if not module.ispkg or find_spec(path) is None:
             continue
+        # Of an app that is not installed this imports no models.
         kind = _kind_of(import_module(path))
         if kind and name in [item.name for item in dataclasses.fields(kind)]:
             return module.name
@@ -366,11 +366,6 @@ def setting(name: str) -> Any:
     """Return one setting of the core, while others may be wrong."""
     given = _given()
     return getattr(Settings(**{name: given[name]} if name in given else {}), name)
-
-
-def of_settings(make: Callable[[], _T]) -> Callable[[], _T]:
-    """Let a function run again only when the settings are others."""
-    return wraps(make)(lambda: _memory.get(make, make))
 
 
 class _Unshown(dict[Any, Any]):

@@ -8,6 +8,7 @@ that gives, without tables of ours. Projects import them from ``views``.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -25,8 +26,9 @@ from .exceptions import ConfigurationError, TooManyBadRows
 from .protocol.errors import PageFull
 from .protocol.locations import resolve
 from .serving.responses import ROBOTS_TAG, unavailable
+from .sitemaps.as_columns import newest_in
 from .sitemaps.registry import instance
-from .sitemaps.sections import SectionSource, live_source
+from .sitemaps.sections import SectionSource, live_source, overridden
 from .sitemaps.site import requested_address
 
 _CONTRIB_URL_NAME = "django.contrib.sitemaps.views.sitemap"
@@ -62,17 +64,20 @@ def index(
     for name, given in sitemaps.items():
         declared = instance(given)
         found = live_source(name, declared)
-        lastmod = declared.get_latest_lastmod()
+        newest = None
+        if not (found.contrib_pages or overridden(declared, "get_latest_lastmod")):
+            newest = newest_in(declared, found.items)
+        if newest is None:
+            lastmod, pages = declared.get_latest_lastmod(), position_pages(found)
+        else:
+            lastmod, pages = newest[0], math.ceil(newest[1] / found.items_per_page)
         path = reverse(sitemap_url_name, kwargs={"section": name})
         if not isinstance(lastmod, dt.date):
             lastmod = None  # a text may be anything
         lastmods.append(lastmod)
         start = resolve(path, str(place.with_scheme(declared.protocol).origin))
         items.append((start, lastmod))
-        items += [
-            (f"{start}?p={number}", lastmod)
-            for number in range(2, position_pages(found) + 1)
-        ]
+        items += [(f"{start}?p={number}", lastmod) for number in range(2, pages + 1)]
     body = index_bytes(items)
     return _response(body, content_type, [lastmods])
 
@@ -121,7 +126,7 @@ def sitemap(
         return unavailable()
     except EmptyPage as error:
         raise Http404(f"Page {number} empty") from error
-    return _response(b"".join(built.chunks), content_type, built.lastmods)
+    return _response(built.body, content_type, built.lastmods)
 
 
 def _page_number(request: HttpRequest, sources: Sequence[SectionSource]) -> int:

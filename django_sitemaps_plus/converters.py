@@ -8,6 +8,7 @@ from django.http import HttpResponseBase
 from django.urls import URLPattern, path, register_converter
 from django.urls.converters import StringConverter
 
+from .exceptions import ConfigurationError
 from .sitemaps.registry import registry
 
 View = Callable[..., HttpResponseBase]
@@ -21,7 +22,11 @@ def register(name: str, regex: str, knows: Callable[[str], bool]) -> None:
     """
 
     def to_python(self: StringConverter, value: str) -> str:
-        if not knows(value):
+        try:
+            is_known = knows(value)
+        except ConfigurationError:
+            is_known = True  # the view says what is wrong
+        if not is_known:
             raise ValueError(value)
         return value
 
@@ -38,8 +43,12 @@ class PageConverter:
     def to_python(self, value: str) -> tuple[str, str]:
         """Return name and digits; ``ValueError`` lets the next pattern try."""
         name, _, number = value.rpartition("-")
-        # "news-2" may be a section beside "news".
-        if not registry.has(name) or registry.has(value):
+        try:
+            # "news-2" may be a section beside "news".
+            is_page = registry.has(name) and not registry.has(value)
+        except ConfigurationError:
+            is_page = False  # the view of a section says what is wrong
+        if not is_page:
             raise ValueError(value)
         return name, number
 

@@ -1,32 +1,41 @@
 """
-The database's clock, and what it ends; bytes as the driver reads them quickest.
+The database's clock, and what it ends; bytes as the driver reads them quickest;
+and times at which nothing may be queried.
 
 Hosts disagree about the time, the database does not.
 """
 
 from __future__ import annotations
 
-import os
+import hashlib
 import random
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial, wraps
+from itertools import islice
+from typing import Any, TypeVar, cast
 
 from django.apps import apps
+from django.conf import settings
 from django.db import (
     DatabaseError,
     InterfaceError,
+    NotSupportedError,
     OperationalError,
     connections,
     router,
 )
+from django.db import Error as AnyDatabaseError
 from django.db.models import FloatField, Func, QuerySet
+from django.utils.module_loading import import_string
 
 from .hooks import ATTRIBUTE
+
+_T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 #: Seconds since the epoch, in the SQL of each kind of database.
 _SQL = {
@@ -40,7 +49,13 @@ _SQL = {
 
 
 def clock_sql(vendor: str) -> str:
-    """Return the expression for the seconds since the epoch."""
+    """
+    Return the expression for the seconds since the epoch.
+
+    Raises ``NotSupportedError`` for a database of another vendor.
+    """
+    if vendor not in _SQL:
+        raise NotSupportedError(f"databases of the vendor {vendor!r} are not supported")
     return _SQL[vendor]
 
 
@@ -70,10 +85,17 @@ def database_time(using: str) -> float:
 class Stopwatch:
     """The database's clock for a while: asked once, and never behind it."""
 
-    def __init__(self, using: str) -> None:
-        self._started = time.monotonic()
+    def __init__(self, started_at: float, asked: float) -> None:
         #: What the database said: seconds since the epoch.
-        self.started_at = database_time(using)
+        self.started_at = started_at
+        #: Before the question was sent, by this process's own clock.
+        self._asked = asked
+
+    @classmethod
+    def ask(cls, using: str) -> Stopwatch:
+        """Ask a database what time it is."""
+        asked = time.monotonic()
+        return cls(database_time(using), asked)
 
     @classmethod
     def of_rows(
@@ -84,18 +106,16 @@ class Stopwatch:
 
         Without rows it is this host's clock.
         """
-        watch = cls.__new__(cls)
-        watch._started, watch.started_at = time.monotonic(), time.time()
+        asked, started_at = time.monotonic(), time.time()
         rows = read()
         # SQLite lies on this host, and its own clock counts in milliseconds.
         if rows and connections[using].vendor != "sqlite":
-            watch.started_at = float(rows[0][-1])
-        return rows, watch
+            started_at = float(rows[0][-1])
+        return rows, cls(started_at, asked)
 
     def now(self) -> float:
         """Return what time it is at the database, or a little later."""
-        # Counted from before the question was sent.
-        return self.started_at + time.monotonic() - self._started
+        return self.started_at + time.monotonic() - self._asked
 
 
 def aliases_of(using: str) -> frozenset[str]:
@@ -186,6 +206,24 @@ def is_without_connection(using: str, error: Exception) -> bool:
     return is_remote and connection.connection is None
 
 
+def has_failed(error: Exception, ledger: str, *others: str) -> bool:
+    """
+    Return whether an error means that the ledger's database fails, or another.
+
+    If they answer it is a query's own: what a project's ``items()`` cannot do has
+    errors of all kinds.
+    """
+    if not isinstance(error, AnyDatabaseError):
+        return False
+    try:
+        for alias in (ledger, *others):
+            with connections[alias].cursor() as cursor:
+                cursor.execute("SELECT 1")
+    except AnyDatabaseError:
+        return True
+    return tables_are_missing(ledger)
+
+
 class bounded:  # noqa: N801 (used as a function)
     """
     End a connection that answers nothing for ``seconds``, as that to a hung host.
@@ -229,7 +267,10 @@ class bounded:  # noqa: N801 (used as a function)
     def _end(self) -> None:
         with self._lock, suppress(OSError):
             if not self._is_over:
-                with socket.socket(fileno=os.dup(self._number)) as own:
+                # os.dup() takes no sockets on Windows. The family is never looked at.
+                with socket.fromfd(
+                    self._number, socket.AF_INET, socket.SOCK_STREAM
+                ) as own:
                     own.shutdown(socket.SHUT_RDWR)
 
     def __exit__(self, *exception: object) -> None:
@@ -239,8 +280,15 @@ class bounded:  # noqa: N801 (used as a function)
         self._timer.cancel()
 
 
-#: Rows that are deleted at a time.
-_ROWS = 500
+#: Rows of one statement.
+ROWS = 500
+
+
+def parts(values: Iterable[_T], size: int = ROWS) -> Iterator[list[_T]]:
+    """Yield values in lists, as many as one statement takes."""
+    rest = iter(values)
+    while some := list(islice(rest, size)):
+        yield some
 
 
 def delete_old(rows: QuerySet[Any], column: str, before: float) -> int:
@@ -252,7 +300,7 @@ def delete_old(rows: QuerySet[Any], column: str, before: float) -> int:
     """
     deleted = 0
     while True:
-        first = rows.order_by("pk").values_list("pk", column)[:_ROWS]
+        first = rows.order_by("pk").values_list("pk", column)[:ROWS]
         old = [pk for pk, at in first if at < before]
         if not old:
             return deleted
@@ -268,12 +316,11 @@ def is_deadlock(error: Exception) -> bool:
     return isinstance(error, OperationalError) and error.args[:1] == (_DEADLOCK,)
 
 
-_Result = TypeVar("_Result")
 #: How often a transaction is tried that another one kept from its locks.
 _TRIES = 3
 
 
-def retrying(using: str, action: Callable[[], _Result]) -> _Result:
+def retrying(using: str, action: Callable[[], _T]) -> _T:
     """
     Run a transaction of the database ``using``, again where that ended it.
 
@@ -289,3 +336,74 @@ def retrying(using: str, action: Callable[[], _Result]) -> _Result:
             time.sleep(turn * random.uniform(0.02, 0.1))  # noqa: S311 (no secret)
             connection.close_if_unusable_or_obsolete()
     return action()
+
+
+def retried(method: _F) -> _F:
+    """Have a method of a queryset run as ``retrying``, where its rows are written."""
+
+    @wraps(method)
+    def inner(rows: QuerySet[Any], *args: Any, **kwargs: Any) -> Any:
+        using = router.db_for_write(rows.model)
+        return retrying(using, partial(method, rows, *args, **kwargs))
+
+    return cast(_F, inner)
+
+
+def digest_of(text: str) -> str:
+    """Return a digest of a text for an index: URLs themselves are too long for one."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+class NoQueriesError(OperationalError):
+    """A query at startup, when none may be made."""
+
+
+@contextmanager
+def no_queries() -> Iterator[None]:
+    """
+    Refuse every query; a connection that was opened for one is closed again.
+
+    Only the current Site can be looked up: a stand-in with its key, which is all that
+    a query needs. Not while requests are answered: they would see it too.
+    """
+    with _stand_in_site(), refusing_queries():
+        yield
+
+
+@contextmanager
+def _stand_in_site() -> Iterator[None]:
+    pk = getattr(settings, "SITE_ID", None)
+    if not pk or not apps.is_installed("django.contrib.sites"):
+        yield
+        return
+    cache = import_string("django.contrib.sites.models.SITE_CACHE")
+    if pk in cache:
+        yield
+        return
+    cache[pk] = apps.get_model("sites.Site")(pk=pk, domain="localhost")
+    try:
+        yield
+    finally:
+        cache.pop(pk, None)
+
+
+@contextmanager
+def refusing_queries() -> Iterator[None]:
+    """Refuse every query, of whichever Site; nothing else is changed."""
+
+    def refuse(*args: Any) -> None:
+        raise NoQueriesError("items() runs a query when it is called")
+
+    opened = {alias for alias in connections if connections[alias].connection}
+    # A refused UPDATE has harmed no transaction that is open.
+    broken = {alias: connections[alias].needs_rollback for alias in connections}
+    try:
+        with ExitStack() as refusals:
+            for one in connections.all():
+                refusals.enter_context(one.execute_wrapper(refuse))
+            yield
+    finally:
+        for alias in connections:
+            connections[alias].needs_rollback = broken[alias]
+            if alias not in opened and connections[alias].connection:
+                connections[alias].close()

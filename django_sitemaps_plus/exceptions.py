@@ -20,6 +20,9 @@ know nothing of Django.
 from __future__ import annotations
 
 from django.core.exceptions import ImproperlyConfigured
+from django.urls import NoReverseMatch
+
+from django_sitemaps_plus.protocol.errors import EntryError, printable
 
 
 class SitemapsPlusError(Exception):
@@ -60,3 +63,15 @@ class Filling(NotReady):
 
 class Busy(NotReady):
     """Another process holds the lease."""
+
+
+def describe(error: BaseException) -> str:
+    """Return an error as one printable line for a report."""
+    try:
+        # Cut first: the text may quote a value of many megabytes.
+        text = printable(str(error)[:1_000])
+    except Exception:  # the project's own error may do anything
+        text = ""
+    if isinstance(error, (EntryError, NoReverseMatch)):
+        return text[:300]
+    return f"{type(error).__name__}: {text}"[:300]

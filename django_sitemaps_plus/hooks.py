@@ -20,27 +20,30 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial, wraps
 from importlib import import_module
+from itertools import chain
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from django.apps import AppConfig, apps
 from django.db import connections, transaction
+from django.urls import URLPattern, URLResolver
 
 from .exceptions import ConfigurationError, HookError
+from .protocol.locations import resolve
 
 if TYPE_CHECKING:
     from django.db.models import Model
     from django.http import HttpRequest, HttpResponseBase
-    from django.urls import URLPattern, URLResolver
 
-    from .delivery.results import Report
     from .serving.documents import Document
-    from .sitemaps.sections import SectionSource
     from .sitemaps.site import SiteAddress
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -77,16 +80,22 @@ class PerApps:
         self._configs: object = None
         self._known: dict[Any, Any] = {}
 
-    def get(self, key: Any, make: Callable[[], T]) -> T:
-        """Return what is remembered of ``key``; else ``make`` it, and remember it."""
-        if self._configs is not apps.app_configs:
-            # An unfinished registry has not all apps yet: it is forgotten again.
-            self._configs = apps.app_configs if apps.apps_ready else None
-            self._known = {}
-        if key not in self._known:
-            self._known[key] = make()
-        found: T = self._known[key]
-        return found
+    def remembered(self, make: Callable[P, T]) -> Callable[P, T]:
+        """Let a function run once for each of its arguments."""
+
+        @wraps(make)
+        def get(*args: P.args, **kwargs: P.kwargs) -> T:
+            if self._configs is not apps.app_configs:
+                # An unfinished registry has not all apps yet: it is forgotten again.
+                self._configs = apps.app_configs if apps.apps_ready else None
+                self._known = {}
+            key = (make, args, *kwargs.items())
+            if key not in self._known:
+                self._known[key] = make(*args, **kwargs)
+            found: T = self._known[key]
+            return found
+
+        return get
 
     def clear(self) -> None:
         """Forget everything."""
@@ -96,12 +105,9 @@ class PerApps:
 _memory = PerApps()
 
 
+@_memory.remembered
 def modules() -> Sequence[tuple[str, ModuleType]]:
     """Return the module of hooks of each app that has one, with the app's name."""
-    return _memory.get("", _modules)
-
-
-def _modules() -> list[tuple[str, ModuleType]]:
     return [
         (config.name, import_module(path))
         for config in apps.get_app_configs()
@@ -115,12 +121,9 @@ def labels() -> Sequence[str]:
     return ["sitemaps_plus", *own]
 
 
+@_memory.remembered
 def _functions(name: str) -> Sequence[tuple[str, Callable[..., Any]]]:
     """Return the functions of apps for a hook, with the apps' names."""
-    return _memory.get(name, lambda: _with(name))
-
-
-def _with(name: str) -> list[tuple[str, Callable[..., Any]]]:
     return [
         (app, function)
         for app, module in modules()
@@ -128,32 +131,33 @@ def _with(name: str) -> list[tuple[str, Callable[..., Any]]]:
     ]
 
 
-def _as_it_is(result: Any) -> Any:
-    return result
-
-
-def _plain(
-    name: str, *args: Any, read: Callable[[Any], Any] = _as_it_is, **kwargs: Any
-) -> Iterator[Any]:
-    """Do as ``_attempts`` for hooks that ask no database."""
-    return _logged(name, lambda function: read(function(*args, **kwargs)))
+@contextmanager
+def _savepoints() -> Iterator[None]:
+    """Keep an error of an app's function from breaking a transaction of others."""
+    with ExitStack() as stack:
+        for one in connections.all(initialized_only=True):
+            if one.in_atomic_block:
+                stack.enter_context(transaction.atomic(using=one.alias))
+        yield
 
 
 def _attempts(
-    name: str, *args: Any, read: Callable[[Any], Any] = _as_it_is, **kwargs: Any
+    name: str,
+    *args: Any,
+    read: Callable[[Any], Any] | None = None,
+    within: Callable[[], AbstractContextManager[None]] = _savepoints,
+    **kwargs: Any,
 ) -> Iterator[Any]:
     """
     Yield what each app returns; log what one raises, and go on with the next.
 
     ``read`` makes of it what is asked for, and raises for anything else.
     """
-    return _logged(name, lambda function: _call(function, read, args, kwargs))
-
-
-def _logged(name: str, call: Callable[[Callable[..., Any]], Any]) -> Iterator[Any]:
     for app, function in _functions(name):
         try:
-            result = call(function)
+            with within():
+                result = function(*args, **kwargs)
+                result = result if read is None else read(result)
         except Exception:
             # Another app's code may raise whatever it likes.
             logger.exception(_FAILED, name, app)
@@ -161,13 +165,18 @@ def _logged(name: str, call: Callable[[Callable[..., Any]], Any]) -> Iterator[An
             yield result
 
 
-def _all(
-    name: str, *args: Any, read: Callable[[Any], Any] = _as_it_is
+#: The same for hooks that ask no database.
+_plain = partial(_attempts, within=nullcontext)
+
+
+def each(
+    name: str, *args: Any, read: Callable[[Any], Any] = lambda result: result
 ) -> Iterator[Any]:
     """
-    Yield what each app returns; what one raises is a ``HookError``.
+    Yield what each app returns for a hook; what one raises is a ``HookError``.
 
-    In no savepoint: whoever asks is to fail, with its transaction.
+    ``read`` makes of it what is asked for, and raises for anything else. In no
+    savepoint: whoever asks is to fail, with its transaction.
     """
     for app, function in _functions(name):
         try:
@@ -179,31 +188,21 @@ def _all(
         yield result
 
 
-def _or_errors(name: str, *args: Any, **kwargs: Any) -> Iterator[Any]:
-    """Yield what each app yields; for one that raises, a ``Failed``."""
+def each_or_failed(
+    name: str, kind: type[T], *args: Any, **kwargs: Any
+) -> Iterator[T | Failed]:
+    """Yield what apps yield for a hook, of a kind; a ``Failed`` for one that raises."""
+    found: list[T | Failed]
     for app, function in _functions(name):
         try:
-            # A generator may raise as late as it is read.
-            found = _call(function, list, args, kwargs)
+            with _savepoints():
+                # A generator may raise as late as it is read.
+                found = _all_of(kind)(function(*args, **kwargs))
         except Exception as error:
             # Another app's code may raise whatever it likes.
             logger.exception(_FAILED, name, app)
             found = [Failed(app, name, error)]
         yield from found
-
-
-def _call(
-    function: Callable[..., Any],
-    read: Callable[[Any], Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> Any:
-    """Call an app's function: its error must not break a transaction of others."""
-    with ExitStack() as stack:
-        for one in connections.all(initialized_only=True):
-            if one.in_atomic_block:
-                stack.enter_context(transaction.atomic(using=one.alias))
-        return read(function(*args, **kwargs))
 
 
 def _work(name: str, is_over: Callable[[], bool], *, is_asked: bool) -> float | None:
@@ -228,17 +227,54 @@ class AdminPage(Protocol):
 
 
 def _seconds(result: Any) -> float | None:
-    return None if result is None else float(result)
+    return None if result is None else _number(result)
+
+
+def _number(result: Any) -> float:
+    if math.isnan(number := float(result)):
+        raise ValueError("NaN is no number of seconds.")
+    return number
+
+
+def _each(is_right: Callable[[Any], bool]) -> Callable[[Any], list[Any]]:
+    """Return what makes a list, and raises for an item that is not right."""
+
+    def read(result: Any) -> list[Any]:
+        found = list(result)
+        for one in found:
+            if not is_right(one):
+                raise TypeError(f"It returned something wrong: {one!r:.200}")
+        return found
+
+    return read
+
+
+def _all_of(*kinds: type[Any]) -> Callable[[Any], list[Any]]:
+    """Return what makes a list, and raises if an item is of none of some kinds."""
+    return _each(lambda one: isinstance(one, kinds))
+
+
+_pairs = _each(
+    lambda one: isinstance(one, tuple) and len(one) == 2 and callable(one[1])
+)
+
+
+def _addresses(result: Any) -> list[str]:
+    found = _all_of(str)(result)
+    for one in found:
+        resolve(one, None)
+    return found
+
+
+def _endings(result: Any) -> list[tuple[str, Derived]]:
+    found = dict(result)
+    _all_of(Derived)(found.values())
+    return list(found.items())
 
 
 def _soonest(waits: Iterable[float | None]) -> float | None:
     """Return the least of some waits; None if there is none."""
     return min((wait for wait in waits if wait is not None), default=None)
-
-
-def _titles(result: Any) -> dict[str, Sequence[str]]:
-    """Return the titles of rows; raises ``TypeError`` for what is none."""
-    return {key: tuple(titles) for key, titles in dict(result).items()}
 
 
 class Failed(NamedTuple):
@@ -272,6 +308,35 @@ class Standing(NamedTuple):
     values: Sequence[tuple[str, str]] = ()
 
 
+@dataclass
+class EngineResult:
+    """What a run did for one engine and one host."""
+
+    engine: str
+    host: str
+    requests: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    failed: int = 0
+    #: To be submitted later.
+    postponed: int = 0
+    #: The engine's last message, or why nothing was submitted.
+    note: str = ""
+
+
+@dataclass
+class Report:
+    """What a run did."""
+
+    #: Why nothing at all may be submitted.
+    refusal: str = ""
+    results: list[EngineResult] = field(default_factory=list)
+
+    def total(self, name: str) -> int:
+        """Return the sum of a number over all results."""
+        return sum(getattr(result, name) for result in self.results)
+
+
 # Answers
 
 
@@ -282,7 +347,7 @@ def urls() -> list[URLPattern | URLResolver]:
     They come after the core's own. Called when that module is imported. What a hook
     raises is a ``HookError``: the URLconf cannot be imported.
     """
-    return [pattern for some in _all("urls", read=list) for pattern in some]
+    return [*chain.from_iterable(each("urls", read=_all_of(URLPattern, URLResolver)))]
 
 
 def derived(site: SiteAddress) -> dict[str, Derived]:
@@ -292,10 +357,7 @@ def derived(site: SiteAddress) -> dict[str, Derived]:
     Called for each such request, whose address is among ``urls``, so it must not ask a
     database. What a hook raises is a ``HookError``: the request is answered with 503.
     """
-    found: dict[str, Derived] = {}
-    for some in _all("derived", site, read=dict):
-        found.update(some)
-    return found
+    return dict(chain.from_iterable(each("derived", site, read=_endings)))
 
 
 def answered(
@@ -319,9 +381,10 @@ def are_packed() -> bool:
     Return whether indexes and robots.txt name the gzipped twins of sitemaps.
 
     It must not ask a database. What a hook raises is a ``HookError``: these are 503,
-    for no file may name addresses that nobody answers.
+    for no file may name addresses that nobody answers. Engines are told of URLs then,
+    and of no sitemap.
     """
-    return any(_all("are_packed"))
+    return any(each("are_packed"))
 
 
 def sitemaps(site: SiteAddress) -> list[str]:
@@ -330,7 +393,7 @@ def sitemaps(site: SiteAddress) -> list[str]:
 
     What a hook raises is a ``HookError``: robots.txt is 503, and never shorter.
     """
-    return [address for some in _all("sitemaps", site, read=list) for address in some]
+    return [*chain.from_iterable(each("sitemaps", site, read=_addresses))]
 
 
 def documents(site: SiteAddress) -> Iterator[tuple[str, Callable[[], Document]]]:
@@ -341,27 +404,19 @@ def documents(site: SiteAddress) -> Iterator[tuple[str, Callable[[], Document]]]
     part of the path, such as ``sitemap.atom``. What a hook raises is a ``HookError``:
     no document is taken for removed because of it.
     """
-    for some in _all("documents", site, read=list):
-        yield from some
+    return chain.from_iterable(each("documents", site, read=_pairs))
 
 
 # When something changes
 
 
-def titles(
-    section: SectionSource, keys: Collection[str], site: SiteAddress
-) -> Mapping[str, Sequence[str]]:
+def wants_titles() -> bool:
     """
-    Return what people call rows, by the texts of their keys: stored with URL changes.
+    Return whether ``item_title`` is read with the rows, and stored with URL changes.
 
-    For each key one title, or one for each language of the section. Called when changes
-    are reported, outside of any transaction, with at most 500 keys. What a hook raises
-    is logged, and the rows have no title.
+    It must not ask a database. What a hook raises is logged.
     """
-    found: dict[str, Sequence[str]] = {}
-    for some in _attempts("titles", section, keys, site, read=_titles):
-        found.update(some)
-    return found
+    return any(_plain("wants_titles"))
 
 
 def looks_back() -> float:
@@ -370,29 +425,29 @@ def looks_back() -> float:
 
     What a hook raises is logged, and the time has no end: nothing is deleted.
     """
-    some = list(_attempts("looks_back", read=float))
+    some = list(_attempts("looks_back", read=_number))
     is_known = len(some) == len(_functions("looks_back"))
     return max(some, default=0.0) if is_known else math.inf
 
 
 def changes_wait() -> float | None:
     """
-    Return after how many seconds a changed page is rebuilt without a request.
+    Return after how many seconds what changed is where visitors ask, if not at once.
 
-    None, the default, leaves that to ``VERIFY_AFTER``; of several the least counts. It
-    must not ask a database. What a hook raises is logged.
+    None, the default: they ask here. Of several the least counts. It must not ask a
+    database. What a hook raises is logged.
     """
     return _soonest(_plain("changes_wait", read=_seconds))
 
 
-def is_prompt() -> bool:
+def listens() -> bool:
     """
-    Return whether pages are to be rebuilt soon after a change, within the share.
+    Return whether an app does something with what changed, beside engines.
 
-    An app that tells caches what changed needs the new bytes for it. It must not ask a
+    Then ``ping_sitemaps`` works where no engine is configured. It must not ask a
     database. What a hook raises is logged.
     """
-    return any(_plain("is_prompt"))
+    return any(_plain("listens"))
 
 
 # At work
@@ -454,73 +509,28 @@ def store(*, process_ends: bool) -> None:
 # What is said
 
 
-def alerts(sections: Collection[str] | None) -> Iterator[Any]:
+def alerts(sections: Collection[str] | None, *, kind: type[T]) -> Iterator[T | Failed]:
     """
-    Yield what needs attention: ``Alert``, of ``health.alerts``.
+    Yield what needs attention: ``Alert``, of ``health.alerts``, which is the ``kind``.
 
     ``sections`` are those that somebody asks for; None means the whole site. For a hook
     that raises there is an error, so that nothing is green that nobody looked at.
     """
-    return _or_errors("alerts", sections)
+    return each_or_failed("alerts", kind, sections)
 
 
-def checks(site: SiteAddress, *, force: bool, closed: bool) -> Iterator[Any]:
+def checks(
+    site: SiteAddress, *, force: bool, closed: bool, kind: type[T]
+) -> Iterator[T | Failed]:
     """
-    Yield what ``ping_sitemaps --check`` asks over the network: ``CheckResult``.
+    Yield what ``ping_sitemaps --check`` asks over the network: ``CheckResult``, which
+    is the ``kind``.
 
     ``force`` allows private addresses. ``closed`` says that robots.txt disallows all,
     or cannot be read, which is said already. For a hook that raises there is a bad
     result.
     """
-    return _or_errors("checks", site, force=force, closed=closed)
-
-
-# In the admin
-
-
-def panels(page: AdminPage) -> Iterator[Any]:
-    """
-    Yield parts of the first page of ``contrib.insight``, as HTML that is safe.
-
-    Each is a ``<section class="sitemaps-panel">``, without what the user may not view.
-    In place of those of a hook that raises there is the error.
-    """
-    return _or_errors("panels", page)
-
-
-def stories(page: AdminPage, url: str, sections: Mapping[str, float]) -> Iterator[Any]:
-    """
-    Yield what is known of a URL of the site; otherwise as ``panels``.
-
-    ``sections`` are those that list it, each with the time at which the URL was last
-    added to it, 0 if that is not known.
-    """
-    return _or_errors("stories", page, url, sections)
-
-
-def admin_lists(base: Any, display: Any) -> Iterator[tuple[type[Model], type[Any]]]:
-    """
-    Yield lists of the admin: a model, and the ``ModelAdmin`` that shows its rows.
-
-    Called once, when the admin is found. ``base`` has the classes in which nothing is
-    edited, and their filters; ``display`` the functions that show times, URLs and words
-    as all lists do: the modules of these names of ``contrib.insight.admin``. What a
-    hook raises is a ``HookError``: the admin cannot be imported.
-    """
-    for some in _all("admin_lists", base, display, read=list):
-        yield from some
-
-
-def audited_at() -> float | None:
-    """
-    Return when all that the site lists was last audited, for monitoring.
-
-    In seconds since the epoch, of the section for which it is longest ago; None if one
-    never was. Of several apps the last one counts. What a hook raises is a
-    ``HookError``: monitoring fails.
-    """
-    times = [at for at in _all("audited_at", read=_seconds) if at is not None]
-    return max(times, default=None)
+    return each_or_failed("checks", kind, site, force=force, closed=closed)
 
 
 def status() -> Iterator[Standing | Failed]:
@@ -529,4 +539,4 @@ def status() -> Iterator[Standing | Failed]:
 
     For a hook that raises there is a line that says so, and the command ends with 1.
     """
-    return _or_errors("status")
+    return each_or_failed("status", Standing)

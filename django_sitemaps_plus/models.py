@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from .changes.models import Change, RelatedState, UrlChange
-from .delivery.models import (
-    EngineState,
-    Submission,
-)
+from .delivery.models import EngineState, Submission
 from .pagination.models import Page, Section
 from .storing.models import PageFile
 

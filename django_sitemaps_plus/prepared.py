@@ -26,12 +26,6 @@ class Slot(Expression):
         """Write a placeholder, with this place as its parameter."""
         return "%s", (self,)
 
-    def prepared(self, given: Any, connection: Any) -> Any:
-        """Return a value as the database takes it."""
-        if self.column is None:
-            return given
-        return self.column.get_db_prep_save(given, connection)
-
 
 def slots(name: str, count: int) -> list[Any]:
     """Return the places of a list of values: see ``listed``."""
@@ -64,9 +58,7 @@ def update(rows: QuerySet[Any], **values: Any) -> Any:
 
 def delete(rows: QuerySet[Any]) -> Any:
     """Return what is compiled of a delete, of a table that no other refers to."""
-    query = rows.query.clone()
-    query.__class__ = sql.DeleteQuery
-    return query
+    return rows.query.chain(sql.DeleteQuery)
 
 
 def insert(model: type[Model], count: int) -> Any:
@@ -125,10 +117,13 @@ class Prepared:
         if key not in self._compiled:
             self._compiled[key] = self._compile(connection, shape)
         text, params, converters = self._compiled[key]
-        given = [
-            one.prepared(values[one.name], connection) if type(one) is Slot else one
-            for one in params
-        ]
+        given = []
+        for one in params:
+            if type(one) is Slot:
+                column, one = one.column, values[one.name]
+                if column is not None:
+                    one = column.get_db_prep_save(one, connection)
+            given.append(one)
         return text, given, converters
 
     def _compile(self, connection: Any, shape: Any) -> tuple[str, Any, Any]:

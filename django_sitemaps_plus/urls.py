@@ -14,9 +14,8 @@ from __future__ import annotations
 from django.apps import apps
 from django.urls import include, path
 
-from django_sitemaps_plus.storing.stylesheet import STYLESHEET_PATH
-
 from . import hooks, views
+from .conf import STYLESHEET_PATH
 from .converters import PAGE, SECTION, register, with_gz
 from .exceptions import ConfigurationError
 
@@ -32,7 +31,11 @@ if not apps.is_installed(app_name):
 def _is_known_file(name: str) -> bool:
     from .delivery.engines import known_files
 
-    return name in known_files()
+    try:
+        return name in known_files()
+    except ConfigurationError:
+        # The project's own addresses are answered; those of sitemaps say what is wrong.
+        return False
 
 
 register("file", r"[\w.-]+", _is_known_file)

@@ -57,6 +57,11 @@ View = Callable[..., HttpResponseBase]
 _BEING_BUILT = "The sitemap is being built. Please try again shortly."
 
 
+# Around a view, from the outside in: ``_in_autocommit`` (no transaction), ``_public``
+# (GET and HEAD, without a login), ``_guarded`` (the site; 503 in place of an error) and
+# ``_told`` (apps look at the answer).
+
+
 def _guarded(view: View) -> View:
     """
     Answer what is not ready with 503 and one sentence, not with a traceback.
@@ -77,6 +82,10 @@ def _guarded(view: View) -> View:
             return unavailable(_BEING_BUILT, error.retry_after)
         except (TooManyBadRows, UnusableError) as error:
             logger.info("%s: %s", request.path, error)
+            return unavailable()
+        except ConfigurationError as error:
+            # Servers run no checks, which say the same.
+            logger.error("%s: %s", request.path, error)
             return unavailable()
         except HookError:
             logger.exception("%s: an app could not answer.", request.path)
@@ -209,14 +218,12 @@ def style(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
     return get_conditional_response(request, tag, None, response) or response
 
 
-@_public
-@_told_of_another
-def engine_file(request: HttpRequest, name: str, *, site: str = "") -> HttpResponseBase:
+@file_view
+def engine_file(request: HttpRequest, name: str) -> HttpResponseBase:
     """``/<key>.txt``: what an engine fetches to know that the host is ours."""
     from .delivery.engines import files_of
 
-    with working_for(Site.of_request(request, site)):
-        hosts = {Site.current().address_for(request).origin.host}
+    hosts = {Site.current().address_for(request).origin.host}
     # Behind a front end the Host may be a name that only its requests have.
     with suppress(DisallowedHost):
         hosts.add(request.get_host())

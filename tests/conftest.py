@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-import fcntl
+import gc
 import math
 import os
 import signal
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,17 +20,27 @@ from django_sitemaps_plus.sitemaps.registry import registry
 
 Register = Callable[..., Any]
 
-# Slow machines are no failures of ours. A test that needs fixtures for each of its
-# examples undoes by itself what an example did.
-settings.register_profile(
-    "ours",
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-settings.load_profile("ours")
+# Images of containers often forbid bytecode: hundreds of processes would compile all
+# anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 #: Where Redis is, for tests that are marked ``redis``; they run nowhere else.
 REDIS = os.environ.get("SITEMAPS_PLUS_REDIS", "")
+#: Whether all variants of what is marked ``costly`` run, and more random examples.
+COSTLY = bool(os.environ.get("SITEMAPS_PLUS_COSTLY_TESTS"))
+
+# Slow machines are no failures of ours. A test that needs fixtures for each of its
+# examples undoes by itself what an example did. Workers that run side by side share no
+# files with examples: what failed is printed.
+settings.register_profile(
+    "ours",
+    max_examples=100 if COSTLY else 30,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("ours")
 
 
 def pytest_configure() -> None:
@@ -45,14 +56,31 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# A wrapper as the one that shuffles, which comes after: always the same variant runs.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
-) -> None:
-    """Select tests that need Redis only where there is one."""
-    unwanted = [item for item in items if item.get_closest_marker("redis")]
-    if unwanted and not REDIS:
-        config.hook.pytest_deselected(items=unwanted)
+) -> Generator[None, None, None]:
+    """Leave out what needs Redis where there is none, and most of what is costly."""
+    unwanted, seen = set[pytest.Item](), set[Any]()
+    for item in items:
+        function = getattr(item, "function", None)
+        is_repeated = bool(item.get_closest_marker("costly")) and function in seen
+        seen.add(function)
+        if (is_repeated and not (COSTLY or config.option.keyword)) or (
+            item.get_closest_marker("redis") and not REDIS
+        ):
+            unwanted.add(item)
+    if unwanted:
+        config.hook.pytest_deselected(items=list(unwanted))
         items[:] = [item for item in items if item not in unwanted]
+    yield
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector pass over what stays until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -79,6 +107,8 @@ def crowd() -> Iterator[None]:
 
     Servers allow a hundred or so to all together.
     """
+    import fcntl  # which only Unix has
+
     name = f"sitemaps-plus-crowd-{os.getuid()}.lock"
     with (Path(tempfile.gettempdir()) / name).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import include
+from django.utils.translation import gettext_lazy
 
 import django_sitemaps_plus
 from django_sitemaps_plus import hooks, urls
@@ -34,6 +35,13 @@ def refusal(settings: Any, value: Any) -> str:
         get_settings()
     assert isinstance(caught.value, ImproperlyConfigured)
     return str(caught.value)
+
+
+def test_a_text_that_people_read_may_be_lazy_and_no_other(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"PUBLICATION_NAME": gettext_lazy("Yes")}
+    assert str(get_settings().PUBLICATION_NAME) == "Yes"
+    said = refusal(settings, {"BASE_URL": gettext_lazy("https://www.example.com")})
+    assert said.startswith("SITEMAPS_PLUS['BASE_URL'] must be text, not ")
 
 
 def test_everything_has_a_default(settings: Any) -> None:

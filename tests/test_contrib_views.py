@@ -419,7 +419,7 @@ class Mixed(Sitemap):
     """One good location among bad ones."""
 
     def items(self) -> Any:
-        return ["raise", "javascript:alert(1)", "/good/", "//other.example/", ""]
+        return ["raise", "javascript:alert(1)", "/good/", "//other.example/", "x/"]
 
     def location(self, item: str) -> str:
         if item == "raise":
@@ -437,8 +437,9 @@ def test_bad_rows_are_left_out_and_reported(
         "Section 'mixed', row 'javascript:alert(1)' left out: location "
         "'javascript:alert(1)': neither a path nor an http(s) URL",
         "Section 'mixed', row '//other.example/' left out: location "
-        "'//other.example/': begins with two slashes",
-        "Section 'mixed', row '' left out: location '': empty",
+        "'http://other.example/': not a URL of http://example.com",
+        "Section 'mixed', row 'x/' left out: location 'x/': neither a path nor an "
+        "http(s) URL",
     ]
     settings.SITEMAPS_PLUS = {"ON_ERROR": "raise"}
     with pytest.raises(LookupError, match="no such thing"):
@@ -526,6 +527,8 @@ def test_dates_given_as_text_are_written_if_they_are_legal(
     assert [entry.lastmod for entry in entries] == [
         "2026-01-02",
         "2026-01-02T03:04:05Z",
+        None,
+        None,
     ]
     assert listed(views.index(rf.get("/"), {"everyday": Everyday})) == [
         "http://example.com/sitemap-everyday.xml"

@@ -14,7 +14,10 @@ from django.core.management import BaseCommand, load_command_class
 import django_sitemaps_plus
 from django_sitemaps_plus.checks.messages import message
 from django_sitemaps_plus.conf import Settings
+from django_sitemaps_plus.engines.base import OptionError
+from django_sitemaps_plus.engines.indexnow import IndexNow
 from tests.support.documented import (
+    DOCS,
     INCLUDE,
     PACKAGE,
     PAGES,
@@ -53,15 +56,39 @@ def rows(page: Path) -> Iterator[list[str]]:
 
 
 def test_what_messages_and_links_name_has_an_anchor() -> None:
-    named = [str(message(number, "", "").hint) for number in NUMBERS]
-    for text in named:
-        path, _, anchor = text.strip().removeprefix("See ").rstrip(".").partition("#")
-        assert anchor in anchors(ROOT / path), text
+    for number in NUMBERS:
+        hint = str(message(number, "", "").hint)
+        assert hint == f'\nSee "checks: {number}" in the documentation.'
+        assert number in anchors(ROOT / "docs" / "checks.md")
+    for name, anchor in named_pages():
+        path = ROOT / "docs" / f"{name}.md"
+        assert path.is_file()
+        assert not anchor or anchor in anchors(path)
     own = {field.name for field in dataclasses.fields(Settings)}
     assert own <= anchors(ROOT / "docs" / "settings.md")
 
 
 # Tables
+
+
+def named_pages() -> list[tuple[str, str]]:
+    """Return the pages and the places on them that messages of the package name."""
+    package = Path(django_sitemaps_plus.__file__).parent
+    found = (
+        re.findall(r"""\bpage\(['"]([\w-]+)['"](?:, ['"]([\w-]+)['"])?\)""", text)
+        for text in (path.read_text() for path in package.rglob("*.py"))
+    )
+    return [named for some in found for named in some]
+
+
+def test_the_keys_of_examples_are_refused_until_they_are_replaced() -> None:
+    """The same key at two sites, or one that is known, is worth nothing."""
+    likely = re.compile(r"(?:0123456789|\b[0-9a-f]{32}\b)")
+    for page in DOCS:
+        assert not likely.search(page.read_text()), page.name
+    for key in ("your_key", "<your key>"):
+        with pytest.raises(OptionError, match="8 to 128"):
+            IndexNow(alias="it", key=key)
 
 
 def test_the_table_of_settings_is_the_class() -> None:
@@ -190,11 +217,9 @@ def examples() -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(
-    "block", [pytest.param(block, id=name) for name, block in examples()]
-)
-def test_python_in_the_documentation_compiles(block: str) -> None:
-    compile(block, "example", "exec")
+def test_python_in_the_documentation_compiles() -> None:
+    for name, block in examples():
+        compile(block, name, "exec")
 
 
 CONTRIB_SITEMAPS = """
@@ -239,14 +264,10 @@ def moving(start: str) -> str:
 
 
 def test_moving_over_is_one_changed_import_and_no_app(site: Site) -> None:
-    classes, views = (
-        moving("from django_sitemaps_plus import G"),
-        moving("from django_sitemaps_plus import v"),
-    )
     first, *rest = CONTRIB_SITEMAPS.strip().splitlines(keepends=True)
     assert first.startswith("from django.contrib.sitemaps import")
-    site.add("news/sitemaps.py", classes + "".join(rest))
-    site.add("urls.py", f"{views}from news.sitemaps import sitemaps\n")
+    site.add_example(moving("# news/sitemaps.py\nfrom django_sitemaps_plus import G"))
+    site.add("news/sitemaps.py", "".join(rest))
     site.add_example(moving("# urls.py"))
     told = site.visit("/sitemap.xml", "/sitemap-news.xml", "/sitemap-generic.xml?p=1")
     assert "<loc>https://www.example.com/sitemap-generic.xml</loc>" in told
@@ -265,9 +286,9 @@ def test_contribs_dict_named_in_the_settings_is_paged_by_key(site: Site) -> None
 
 def test_the_page_of_several_sites_runs(site: Site) -> None:
     for block in blocks(ROOT / "docs" / "several-sites.md", "python"):
-        if not block.startswith("# settings_shop.py"):
+        if not block.startswith("# mysite/settings_shop.py"):
             site.add_example(block)
-    site.add("news/views.py", "def post(request, slug): ...\n")
+    site.add("news/views.py", "def article(request, slug): ...\n")
     site.add("settings.py", 'INSTALLED_APPS += ["django_sitemaps_plus"]\n')
     site.add("urls.py", INCLUDE)
     told = site.visit("build_sitemaps", "/sitemap.xml")

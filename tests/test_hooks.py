@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import math
 import os
 import re
 import subprocess
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db import transaction
+from django.db.models import F
 from django.test import Client
 
 from django_sitemaps_plus import hooks
@@ -43,10 +45,10 @@ NAMES = {
     for name, function in inspect.getmembers(hooks, inspect.isfunction)
     if function.__module__ == hooks.__name__
     and not name.startswith("_")
-    and name not in ("modules", "labels")
+    and name not in ("modules", "labels", "each", "each_or_failed")
 }
 #: Which only an app calls: they are tested with it.
-OF_APPS = {"documents", "panels", "stories", "admin_lists", "audited_at"}
+OF_APPS = {"changes_wait", "documents"}
 
 
 def use_memory(settings: Any) -> None:
@@ -73,7 +75,8 @@ def test_the_app_has_every_hook_with_its_arguments() -> None:
     for name in NAMES:
         called = inspect.signature(getattr(hooks, name)).parameters
         # To apps it is the same whether a command asks, which shows what they raise.
-        wanted = [one for one in called if one != "is_asked"]
+        # The ``kind`` of what they yield is looked at by the core.
+        wanted = [one for one in called if one not in ("is_asked", "kind")]
         assert list(inspect.signature(own[name]).parameters) == wanted, name
 
 
@@ -121,10 +124,6 @@ def test_hooks_are_called_where_they_belong(client: Client, settings: Any) -> No
     work()
     results = [one for (report,) in app.given["delivered"] for one in report.results]
     assert [one.engine for one in results if one.accepted] == ["one"]
-    assert UrlChange.objects.latest("pk").title == "Hooked"
-    section, keys, _ = app.given["titles"][-1]
-    first = ArticleSitemap.model.objects.first()
-    assert (section.name, list(keys)) == ("article", [f'["{first.pk}"]'])  # type: ignore[union-attr]
     out, _, code = run_command("ping_sitemaps", "--status")
     assert "Warning: The mirror is old." in " ".join(out.split())
     assert code == 0
@@ -136,7 +135,7 @@ def test_hooks_are_called_where_they_belong(client: Client, settings: Any) -> No
     _, is_forced, _ = app.given["checks"][-1]
     assert is_forced
     hooks.store(process_ends=True)
-    assert set(app.called) == NAMES - OF_APPS - {"urls", "derived"}
+    assert set(app.called) - OF_APPS == NAMES - OF_APPS - {"urls", "derived"}
 
 
 def test_a_command_asks_an_app_once(settings: Any) -> None:
@@ -211,6 +210,7 @@ def test_a_page_is_sent_though_a_hook_fails(
 @pytest.mark.parametrize(
     "fault", [app.breaks, app.is_misconfigured, app.asks_in_vain, lambda: 1 / 0]
 )
+@pytest.mark.costly
 def test_nothing_is_shorter_because_a_hook_fails(
     client: Client, settings: Any, name: str, path: str, fault: Callable[[], Any]
 ) -> None:
@@ -220,6 +220,48 @@ def test_nothing_is_shorter_because_a_hook_fails(
     assert client.get(path).status_code == 503
     app.instead.clear()
     assert client.get(path).content == whole
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "nonsense"),
+    [
+        *(("sitemaps", "/robots.txt", one) for one in (["a.xml"], [None], None, "x")),
+        ("sitemaps", "/robots.txt", ["https://www.example.com/a\nDisallow: /"]),
+        ("derived", "/sitemap.hooked", None),
+        *(("derived", "/sitemap.hooked", one) for one in ({"hooked": None}, {}, "xy")),
+    ],
+)
+def test_nonsense_of_a_hook_counts_as_its_failure(
+    client: Client, settings: Any, name: str, path: str, nonsense: Any
+) -> None:
+    settings.ROOT_URLCONF = "tests.hooked.project_urls"
+    app.instead[name] = lambda: nonsense
+    assert client.get(path).status_code == 503
+
+
+@pytest.mark.parametrize("name", ["alerts", "checks", "status"])
+@pytest.mark.parametrize("nonsense", [["It is old."], [None], 7, None])
+@pytest.mark.costly
+def test_nonsense_is_no_word_that_all_is_well(name: str, nonsense: Any) -> None:
+    app.instead[name] = lambda: nonsense
+    if not isinstance(nonsense, list):
+        app.instead[name] = lambda: iter(nonsense)
+    options = ["--check", "--force"] if name == "checks" else ["--status"]
+    out, err, code = run_command("ping_sitemaps", *options)
+    assert code == 1
+    assert "tests.hooked could not check" in " ".join((out + err).split())
+
+
+def test_engines_hear_of_urls_though_nobody_knows_the_sitemap_s_address(
+    settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    use_memory(settings)
+    app.instead["are_packed"] = app.breaks
+    change()
+    work()
+    sent = Submission.objects.filter(state="accepted").values_list("kind", flat=True)
+    assert set(sent) == {"changed"}
+    assert "No engine is told of the sitemap." in caplog.text
 
 
 @pytest.mark.parametrize("fault", [app.breaks, app.asks_in_vain, lambda: None])
@@ -250,11 +292,12 @@ def test_the_status_says_which_app_cannot_say_its_own() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("titles", "background", "rebuilt", "hourly", "changes_wait", "is_prompt"),
-        *("store", "looks_back", "delivered"),
+        *("wants_titles", "background", "rebuilt", "hourly", "store"),
+        *("looks_back", "delivered"),
     ],
 )
 @pytest.mark.parametrize("fault", [app.breaks, app.asks_in_vain])
+@pytest.mark.costly
 def test_work_goes_on_though_a_hook_fails(
     settings: Any, caplog: pytest.LogCaptureFixture, name: str, fault: Any
 ) -> None:
@@ -269,15 +312,32 @@ def test_work_goes_on_though_a_hook_fails(
     assert f"The hook '{name}' of tests.hooked failed." in caplog.text
 
 
-@pytest.mark.parametrize("result", [None, 1, {"1": None}])
-def test_titles_that_are_none_are_said_and_left_out(
-    caplog: pytest.LogCaptureFixture, result: Any
+@pytest.mark.parametrize("wanted", [True, False])
+def test_rows_are_read_with_their_titles_where_an_app_wants_them(
+    register: Any, wanted: bool
 ) -> None:
-    app.instead["titles"] = lambda: result
+    register("titled", type("Titled", (ArticleSitemap,), {"item_title": F("slug")}))
+    app.instead["wants_titles"] = lambda: wanted
     change()
     work()
-    assert UrlChange.objects.latest("pk").title == ""
-    assert "The hook 'titles' of tests.hooked failed." in caplog.text
+    told = UrlChange.objects.filter(section="titled").latest("pk")
+    title = told.location.strip("/").rpartition("/")[2] if wanted else ""
+    assert told.title == title
+
+
+@pytest.mark.parametrize("fault", [app.breaks, lambda: False])
+def test_without_engines_the_command_works_for_an_app_that_listens(
+    caplog: pytest.LogCaptureFixture, fault: Callable[[], Any]
+) -> None:
+    change()
+    assert run_command("ping_sitemaps")[1:] == ("", 0)
+    assert UrlChange.objects.latest("pk").queued_at is not None
+    app.instead["listens"] = fault
+    _, err, code = run_command("ping_sitemaps")
+    assert code == 2
+    assert "ENGINES" in err
+    is_logged = "The hook 'listens' of tests.hooked failed." in caplog.text
+    assert is_logged == (fault is app.breaks)
 
 
 def test_nothing_is_deleted_that_an_app_may_look_back_at() -> None:
@@ -286,21 +346,31 @@ def test_nothing_is_deleted_that_an_app_may_look_back_at() -> None:
     UrlChange.objects.update(at=time.time() - 20 * 86_400)
     work()
     assert UrlChange.objects.exists(), "the app looks back thirty days"
-    app.instead["looks_back"] = app.breaks
     UrlChange.objects.update(at=time.time() - 400 * 86_400)
-    work()
-    assert UrlChange.objects.exists(), "nobody knows how far"
+    for nonsense in (app.breaks, lambda: math.nan, lambda: "long"):
+        app.instead["looks_back"] = nonsense
+        work()
+        assert UrlChange.objects.exists(), "nobody knows how far"
     app.instead.clear()
     work()
     assert not UrlChange.objects.exists()
 
 
-@pytest.mark.parametrize("name", ["background", "rebuilt"])
-def test_a_command_shows_what_a_hook_raises(name: str, settings: Any) -> None:
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("ping_sitemaps", "background"),
+        ("ping_sitemaps", "rebuilt"),
+        ("build_sitemaps", "rebuilt"),
+    ],
+)
+def test_a_command_shows_what_a_hook_raises(
+    command: str, name: str, settings: Any
+) -> None:
     use_memory(settings)
     app.instead[name] = app.breaks
     with pytest.raises(app.BrokenError):
-        call_command("ping_sitemaps")
+        call_command(command)
 
 
 # Settings, and INSTALLED_APPS

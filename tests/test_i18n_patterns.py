@@ -164,6 +164,7 @@ def read(client: Client, address: str, host: str) -> list[Entry]:
 @pytest.mark.parametrize("language", ["en", "de"])
 @pytest.mark.parametrize("code", ["en", "en-us"])
 @pytest.mark.parametrize("has_sites", [True, False], ids=["sites", "hosts"])
+@pytest.mark.costly
 def test_each_language_urlconf_and_host_lists_what_contrib_lists(
     client: Client, project: Any, language: str, host: str, has_sites: bool, code: str
 ) -> None:

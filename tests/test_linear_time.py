@@ -15,20 +15,19 @@ from django.urls import Resolver404, resolve
 
 import django_sitemaps_plus
 from django_sitemaps_plus.engines import own_files
-from django_sitemaps_plus.engines.answers import as_count, explained
+from django_sitemaps_plus.engines.answers import explained
 from django_sitemaps_plus.engines.http import Response
 from django_sitemaps_plus.protocol.dates import parse_w3c
 from django_sitemaps_plus.protocol.errors import LocationError, printable
 from django_sitemaps_plus.protocol.locations import Origin, local_path
-from django_sitemaps_plus.protocol.patterns import matcher
 from django_sitemaps_plus.protocol.robots import read, sitemaps_of
 from django_sitemaps_plus.serving.responses import _takes_gzip
 from tests.support.linear_time import (
-    HEADERS,
     JSON,
     TAGS,
     WORDS,
     Reads,
+    patterns_are_linear,
     readers_in,
     takes_twice_as_long,
 )
@@ -41,8 +40,7 @@ def engine_answer(text: str, kind: str = "text/html") -> None:
 
 
 def engine_fields(text: str) -> None:
-    """What stands in the JSON of engines, and in files that are fetched."""
-    as_count(text)
+    """What stands in files that are fetched."""
     own_files.KEY.fullmatch(text)
 
 
@@ -54,13 +52,6 @@ def retry_after(text: str) -> None:
 def robots(text: str) -> None:
     sitemaps_of(text)
     read(text)
-
-
-def robots_rule(text: str) -> None:
-    """A rule, and a path that is nearly as it is."""
-    path = f"/{text.replace('*', 'c')}"
-    for rule in (f"/{text}*b", f"/{text}*b$", "/*a*a*a*a*b"):
-        matcher([rule.removesuffix("$")])(path)
 
 
 def listed(text: str) -> None:
@@ -112,7 +103,6 @@ READERS: dict[str, tuple[Reads, tuple[str, ...], int]] = {
         ),
         512_000,
     ),
-    "a rule": (robots_rule, ("*a", "a", "*", "ab*", "%", "$", "%c3", "aa*ab"), HEADERS),
     "texts of an entry": (
         listed,
         (
@@ -146,6 +136,7 @@ READERS: dict[str, tuple[Reads, tuple[str, ...], int]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
+@pytest.mark.costly
 def test_twice_as_much_takes_twice_as_long(name: str) -> None:
     takes_twice_as_long(*READERS[name])
 
@@ -154,10 +145,14 @@ def test_twice_as_much_takes_twice_as_long(name: str) -> None:
 MEASURED = "answers dates elements http own_files locations robots"
 #: Those that read settings, code, rows, and pages of the package's own.
 OWN = (
-    "addresses classes conf digest events extensions indexnow keys listing "
-    "literal_paths markup media page_lastmods ping registration registry requests "
-    "retired routes sections site spreadsheets storage url_patterns values writers"
+    "addresses conf digest documents extensions indexnow keys listing "
+    "literal_paths markup media ping registration registry requests "
+    "retired routes sections site storage url_patterns values writers"
 )
+
+
+def test_each_pattern_reads_repetitions_of_its_own_parts_in_linear_time() -> None:
+    patterns_are_linear(Path(django_sitemaps_plus.__file__).parent, MEASURED.split())
 
 
 def test_it_is_known_of_each_pattern_whom_it_reads() -> None:

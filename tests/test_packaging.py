@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import django_sitemaps_plus
+from tests.test_rooms import imports
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(django_sitemaps_plus.__file__).parent
@@ -35,7 +36,7 @@ NAMES = {"google": "google_auth"}
 
 def modules(folder: Path) -> Iterator[Path]:
     """Yield the Python files of a folder, but for scripts of other Pythons."""
-    return (path for path in folder.rglob("*.py") if path.parent.name != "inside")
+    return (path for path in folder.rglob("*.py") if "inside" not in path.parts)
 
 
 def imported(paths: Iterator[Path], own: set[str]) -> set[str]:
@@ -44,14 +45,13 @@ def imported(paths: Iterator[Path], own: set[str]) -> set[str]:
     return names - own - sys.stdlib_module_names
 
 
-@cache
 def imported_by(path: Path) -> set[str]:
     """Return the first names of what a module imports."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in imports(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:
+        elif not node.level:
             names.add(node.module or "")
     return {name.partition(".")[0] for name in names}
 
@@ -62,9 +62,12 @@ def distributions(requirements: list[str]) -> set[str]:
     return {name.lower().replace("-", "_") for name in names}
 
 
+distributions_of_modules = cache(metadata.packages_distributions)
+
+
 def providers(module: str) -> set[str]:
     """Return the distributions that a module is from, as modules are named."""
-    found = metadata.packages_distributions().get(module, [module])
+    found = distributions_of_modules().get(module, [module])
     return {name.lower().replace("-", "_") for name in found}
 
 
@@ -92,9 +95,29 @@ def test_what_is_not_python_code_of_a_package_is_installed_too() -> None:
         assert (PACKAGE / name).is_file(), name
 
 
+def test_no_message_names_a_file_that_is_not_installed() -> None:
+    """The documentation is no part of the wheel."""
+    for path in modules(PACKAGE):
+        text = path.read_text()
+        tree = ast.parse(text if ".md" in text else "")
+        documented = {
+            id(node.body[0].value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and node.body
+            and isinstance(node.body[0], ast.Expr)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                named = re.search(r"[\w{}-]+\.md\b", node.value)
+                assert named is None or id(node) in documented, f"{path}: {named}"
+
+
 def test_the_package_needs_django_and_urllib3_and_nothing_else() -> None:
     assert distributions(PROJECT["dependencies"]) == {"django", "urllib3"}
-    outside = imported(modules(PACKAGE), {"django_sitemaps_plus"})
+    # Django needs asgiref itself; typing_extensions is for whoever checks types.
+    own = {"django_sitemaps_plus", "asgiref", "typing_extensions"}
+    outside = imported(modules(PACKAGE), own)
     assert outside - set(OPTIONAL) - HOSTS == {"django", "urllib3"}
     rooms = (path for path in modules(PACKAGE) if path.parent.name != "contrib")
     assert not imported(rooms, set()) & HOSTS

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -68,6 +69,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 #: What may be imported that is neither Django nor the standard library, and where:
 #: what is needed beside Django, and the extras. Also what opens connections.
 ELSEWHERE = {
+    "asgiref": {"__init__.py"},
+    "typing_extensions": {"sitemaps/classes.py"},
     "http": {"engines/http.py"},
     "socket": {"db.py", "engines/http.py"},
     "ssl": {"engines/http.py"},
@@ -91,6 +94,13 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements of a statement: no expression has imports."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield child
+
+
 @cache
 def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
     """Return every import statement of a module that is run, wherever it stands."""
@@ -104,7 +114,7 @@ def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
         if isinstance(node, ast.Import | ast.ImportFrom):
             found.append(node)
         elif not is_for_types or path != PACKAGE / "hooks.py":
-            waiting += ast.iter_child_nodes(node)
+            waiting += statements(node)
     return found
 
 
@@ -176,43 +186,139 @@ def test_the_core_imports_no_app_and_an_app_no_other() -> None:
     assert {name: apps for name, apps in found.items() if apps} == {}
 
 
-def of_the_core(path: Path) -> set[str]:
-    """Return the modules of the core that a module of an app imports."""
-    found: set[str] = set()
-    for name in names_in(path):
-        start, *parts = name.split(".")
-        if start == PACKAGE.name and parts[:1] != ["contrib"]:
-            # A name of a module, or a module of a room.
-            is_module = PACKAGE.joinpath(*parts).with_suffix(".py").is_file()
-            found.add(".".join(parts if is_module else parts[:-1]))
-            assert not any(part.startswith("_") for part in parts), f"{path}: {name}"
+# The doors: what apps may use of the core
+
+
+def reached(path: Path) -> set[tuple[str, str]]:
+    """Return what a module of ``contrib`` uses of the core: modules and names."""
+    found: set[tuple[str, str]] = set()
+    modules: dict[str, str] = {}
+    parts = path.relative_to(PACKAGE.parent).parts
+    for node in imports(path):
+        if isinstance(node, ast.Import):
+            own = [one.name for one in node.names if one.name.startswith(PACKAGE.name)]
+            assert not own, f"{path}: write 'from … import …' for {own}"
+            continue
+        start = parts[: len(parts) - node.level] if node.level else ()
+        module = ".".join([*start, *([node.module] if node.module else [])])
+        if module.partition(".")[0] != PACKAGE.name:
+            continue
+        for alias in node.names:
+            _, *inner = f"{module}.{alias.name}".split(".")
+            if inner[0] == "contrib":
+                continue
+            file = PACKAGE.joinpath(*inner)
+            if file.with_suffix(".py").is_file() or file.is_dir():
+                modules[alias.asname or alias.name] = ".".join(inner)
+            else:
+                found.add((".".join(inner[:-1]), alias.name))
+    for one in ast.walk(tree(path)):
+        match one:
+            case ast.Attribute(value=ast.Name(id=name)) if name in modules:
+                found.add((modules[name], one.attr))
     return found
 
 
-def imported_by_apps() -> set[str]:
-    """Return the modules of the core that the apps import which are there."""
-    return set().union(*(of_the_core(path) for path in MODULES if app_of(path)))
+def reached_by_apps() -> dict[tuple[str, str], list[str]]:
+    """Return what ``contrib`` uses of the core, and where."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for path in MODULES:
+        if room_of(path) == "contrib":
+            for one in reached(path):
+                found.setdefault(one, []).append(name_of(path))
+    return found
 
 
-def listed_for_apps() -> set[str]:
-    """Return the modules of the core that docs/extending.md lists for apps."""
-    page = (ROOT / "docs" / "extending.md").read_text()
-    rows = re.findall(
-        r"^\| (?:`(\w+)/`)? ?\| (`.*) \|$", page.partition(LISTED)[2], re.M
-    )
+def listed_for_projects() -> set[tuple[str, str]]:
+    """Return the names of the core on docs/api.md; "*" for all of a module."""
+    found: set[tuple[str, str]] = set()
+    current = whole = ""
+    for line in (ROOT / "docs" / "api.md").read_text().splitlines():
+        if match := re.match(r"\.\. currentmodule:: (\S+)", line):
+            current = match[1]
+        elif match := re.match(r"\.\. automodule:: (\S+)", line):
+            whole = match[1]
+            found.add((whole, "*"))
+        elif match := re.match(r"\.\. auto\w+:: (\S+)", line):
+            whole = ""
+            name = match[1] if "." in match[1] else f"{current}.{match[1]}"
+            found.add((name.rpartition(".")[0], name.rpartition(".")[2]))
+        elif whole and (match := re.match(r"   :members: (.+)", line)):
+            found.remove((whole, "*"))
+            found |= {(whole, name) for name in match[1].split(", ")}
     return {
-        f"{room}.{name}".removeprefix(".")
-        for room, names in rows
+        (module.removeprefix(PACKAGE.name).removeprefix("."), name)
+        for module, name in found
+        if ".contrib." not in module
+    }
+
+
+#: Where docs/extending.md begins to list what else our own apps use.
+LISTED = "\n## What our own apps import\n"
+
+
+def listed_for_apps() -> set[tuple[str, str]]:
+    """Return the names of the core that docs/extending.md lists for our own apps."""
+    page = (ROOT / "docs" / "extending.md").read_text()
+    rows = re.findall(r"^\| `([\w.]+)` \| (`.*`) \|$", page.partition(LISTED)[2], re.M)
+    return {
+        (module, name)
+        for module, names in rows
         for name in re.findall(r"`(\w+)`", names)
     }
 
 
-#: Where the table of these modules begins.
-LISTED = "\n## What our own apps import\n"
+#: What apps may use at most. Both numbers only go down.
+MOST_NAMES, MOST_MODULES = 235, 60
 
 
-def test_of_the_core_an_app_imports_what_the_documentation_lists() -> None:
-    assert sorted(imported_by_apps() - listed_for_apps()) == []
+def test_of_the_core_an_app_uses_what_the_documentation_lists() -> None:
+    projects = listed_for_projects()
+    wrong = {
+        f"{module}.{name}": places
+        for (module, name), places in reached_by_apps().items()
+        if not {(module, name), (module, "*")} & projects
+        and (module, name) not in listed_for_apps()
+    }
+    assert wrong == {}, (
+        "These names of the core are on no list for apps. Use what is listed, let a "
+        "function of the core do what several names are needed for, or add them to "
+        f"the table of docs/extending.md below {LISTED.strip()!r}."
+    )
+
+
+def test_what_projects_may_use_is_not_listed_for_apps_once_more() -> None:
+    assert sorted(listed_for_apps() & listed_for_projects()) == []
+
+
+def test_the_doors_of_the_core_become_no_more() -> None:
+    names = reached_by_apps().keys()
+    modules = {module for module, _ in names}
+    few = (len(names) <= MOST_NAMES, len(modules) <= MOST_MODULES)
+    assert few == (True, True), (
+        f"Apps use {len(names)} names of {len(modules)} modules of the core. One "
+        "function in place of several names, or code that stands in the app, is less."
+    )
+
+
+#: Where Django and projects look for what others define.
+GATHERED = {"", "models", "views"}
+
+
+def test_an_app_takes_each_name_from_where_it_is_defined() -> None:
+    wrong = set()
+    for module, name in reached_by_apps():
+        path = PACKAGE.joinpath(*module.split(".")).with_suffix(".py")
+        if module not in GATHERED:
+            imported = {
+                alias.asname or alias.name
+                for node in tree(path).body
+                if isinstance(node, ast.Import | ast.ImportFrom)
+                for alias in node.names
+            }
+            if name in imported:
+                wrong.add(f"{module}.{name}")
+    assert wrong == set()
 
 
 #: The tests that may import apps: of several, and of what is said of all.
@@ -224,7 +330,8 @@ def test_a_test_imports_no_app_but_its_own() -> None:
     found: dict[str, set[str]] = {}
     for path in sorted((ROOT / "tests").rglob("*.py")):
         name = str(path.relative_to(ROOT))
-        if not name.startswith(OF_ALL):
+        # Most neither lie there nor name it, and to read what they import takes long.
+        if not name.startswith(OF_ALL) and "contrib" in f"{name}{path.read_text()}":
             found[name] = apps_of(path)
     assert {name: apps for name, apps in found.items() if apps} == {}
 
@@ -292,6 +399,7 @@ LATE = {
         "processes that answer no request start sooner",
     ),
     "health/check.py": "the admin imports it, and should not wait for urllib3",
+    "sitemaps/classes.py": "what reads its methods has to know the class itself",
 }
 
 
@@ -300,12 +408,16 @@ def test_imports_stand_at_the_top() -> None:
     for path in MODULES:
         if name_of(path) in LATE or path.match("contrib/*/hooks.py"):
             continue
-        for node in ast.walk(tree(path)):
-            if isinstance(node, ast.FunctionDef):
-                assert not any(
-                    isinstance(one, ast.Import | ast.ImportFrom)
-                    for one in ast.walk(node)
-                ), path
+        assert not any(late_imports(tree(path))), path
+
+
+def late_imports(node: ast.AST, *, is_late: bool = False) -> Iterator[ast.AST]:
+    """Yield the imports inside of functions."""
+    for child in statements(node):
+        if is_late and isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        within = is_late or isinstance(child, ast.FunctionDef)
+        yield from late_imports(child, is_late=within)
 
 
 #: What a settings module, or an app's ``__init__``, may write.

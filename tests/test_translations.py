@@ -104,7 +104,7 @@ catalogues = pytest.mark.parametrize(
     [
         pytest.param(folder, language, id=f"{folder.name}-{language}")
         for folder in FOLDERS
-        if messages(folder)
+        if (folder / "locale").is_dir()
         for language in LANGUAGES
     ],
 )
@@ -116,6 +116,11 @@ def test_the_texts_are_found() -> None:
     assert ("", "%(time)s ago", "") in found
     assert ("frequency", "Changes:", "") in found
     assert any(plural for _, _, plural in found)
+
+
+def test_what_has_texts_has_catalogues() -> None:
+    for folder in FOLDERS:
+        assert bool(messages(folder)) == (folder / "locale").is_dir(), folder
 
 
 @catalogues

@@ -28,11 +28,12 @@ from tests.support.factories import articles
 from tests.support.helpers import (
     ArticleSitemap,
     PagesSitemap,
+    Small,
     body,
+    later,
     listed,
     locations,
     remove_sites,
-    settle,
     urlset,
 )
 from tests.testapp.models import Article
@@ -57,12 +58,6 @@ ADDRESSES = [
     "/sitemap-pages.xml",
     "/sitemap-pages-1.xml",
 ]
-
-
-class Small(ArticleSitemap):
-    """Articles, ten to a page."""
-
-    limit = 10
 
 
 @pytest.fixture
@@ -261,7 +256,7 @@ def test_if_none_match(client: Client, site: list[Article], address: str) -> Non
 def test_a_304_repeats_what_a_200_says(client: Client, article: list[Article]) -> None:
     """https://www.rfc-editor.org/rfc/rfc9110#section-15.4.5"""
     client.get(PAGE)
-    settle()
+    later(100, "changed_at")
     full = client.get(PAGE)
     response = client.get(PAGE, headers={"if-none-match": full.headers["ETag"]})
     for header in ("ETag", "Last-Modified", "Cache-Control", "Vary"):
@@ -272,7 +267,7 @@ def test_a_304_repeats_what_a_200_says(client: Client, article: list[Article]) -
 
 def test_if_modified_since(client: Client, article: list[Article]) -> None:
     client.get(PAGE)
-    settle()
+    later(100, "changed_at")
     modified = parse_http_date(client.get(PAGE).headers["Last-Modified"])
     for since, status in [
         (http_date(modified - 1), 200),
@@ -295,7 +290,7 @@ def test_last_modified_is_when_the_bytes_changed_not_the_newest_lastmod(
     future = dt.datetime.now(dt.UTC) + dt.timedelta(days=365)
     newest, _ = articles(1, updated=future) + articles(1)
     client.get(PAGE)
-    settle()
+    later(100, "changed_at")
     before = client.get(PAGE).headers["Last-Modified"]
     assert abs(parse_http_date(before) - time.time()) < 160
     newest.delete()
@@ -364,7 +359,7 @@ def test_head_says_what_get_says_without_a_body(
 ) -> None:
     settings.MIDDLEWARE = [COMMON]
     client.get(address)
-    settle()
+    later(100, "changed_at")
     full = client.get(address, headers={"accept-encoding": encoding})
     head = client.head(address, headers={"accept-encoding": encoding})
     assert head.content == b""
@@ -484,6 +479,7 @@ def test_a_port_of_its_own_has_its_pages_packed_once(
 
 
 @pytest.mark.parametrize("accepted", ["gzip", "identity"])
+@pytest.mark.costly
 def test_middleware_changes_neither_bytes_nor_validators(
     client: Client, register: Any, settings: Any, accepted: str
 ) -> None:
@@ -557,7 +553,7 @@ def test_asgi_serves_what_wsgi_serves(
     client: Client, article: list[Article], address: str
 ) -> None:
     client.get(address)
-    settle()
+    later(100, "changed_at")
     expected = client.get(address)
     response = async_to_sync(AsyncClient().get)(address)
     assert response.status_code == 200
@@ -598,12 +594,14 @@ SITEMAP = f"\nSitemap: {BASE}/sitemap.xml\n"
                         "allow": ["/a/"],
                         "disallow": ["/intern/", "/*?"],
                         "crawl_delay": 2,
+                        "clean_param": ["ref&utm_source /news/", "sid"],
                     },
                 ]
             },
             "User-agent: GPTBot\nUser-agent: CCBot\nDisallow: /\n\n"
             "User-agent: *\nAllow: /a/\nDisallow: /intern/\nDisallow: /*?\n"
-            f"Crawl-delay: 2\n{SITEMAP}",
+            "Crawl-delay: 2\nClean-param: ref&utm_source /news/\n"
+            f"Clean-param: sid\n{SITEMAP}",
         ),
         (
             {
@@ -800,6 +798,33 @@ def test_while_pages_are_being_divided_the_answer_says_so(
     assert key is not None
     with lease(section_row("other", key)):  # as another process has it
         check_is_being_built(client.get("/sitemap-other.xml"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"MAX_BAD": 2.0}, "SITEMAPS_PLUS['MAX_BAD'] is 2.0; use a share from 0 to 1."),
+        ({"BASE_URL": "www.example.com"}, "SITEMAPS_PLUS['BASE_URL'] is 'www.example"),
+        ({"SITEMAPS": "nowhere.sitemaps"}, "SITEMAPS_PLUS['SITEMAPS']"),
+        ({"ENGINES": []}, "SITEMAPS_PLUS['ENGINES'] must be a dict"),
+    ],
+)
+def test_a_setting_that_is_wrong_is_503_and_one_log_line(
+    client: Client,
+    article: list[Article],
+    change: Any,
+    wrong: dict[str, Any],
+    said: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """No server runs the checks, which say the same."""
+    change(**wrong)
+    for address in ("/sitemap.xml", PAGE, "/sitemap-article.xml.gz"):
+        caplog.clear()
+        check_is_unavailable(client.get(address))
+        [line] = [one for one in caplog.messages if "Service Unavailable" not in one]
+        assert line.startswith(f"{address}: {said}")
+    assert client.get("/humans.txt").status_code == 404, "it may be the project's"
 
 
 def test_a_section_that_is_broken_takes_no_other_along(

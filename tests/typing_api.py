@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,12 +20,19 @@ from django_sitemaps_plus import (
     Route,
     Sitemap,
     StaticSitemap,
+    atouch,
     register,
     submission_finished,
     touch,
     views,
 )
-from django_sitemaps_plus.engines.base import Answer, Batch, Engine, Outcome, secret
+from django_sitemaps_plus.engines.base import (
+    Answer,
+    Batch,
+    Engine,
+    Outcome,
+    secret_option,
+)
 from django_sitemaps_plus.protocol.entries import Image, News, Video
 from tests.testapp.models import Article
 
@@ -46,7 +52,6 @@ class ByExpressions(Sitemap):
         content_loc=Coalesce("title", Value("")),
         duration=F("pk"),
     )
-    exclude = ("/articles/draft-", re.compile("x"))
     page_by = "id"
     limit = 1_000
     i18n = True
@@ -98,6 +103,28 @@ class ByMethods(Sitemap):
         return News("Times", "en", datetime(2026, 1, 1), item.title)  # noqa: DTZ001 (allowed)
 
 
+class Typed(Sitemap[Article]):
+    def items(self) -> QuerySet[Article]:
+        return Article.objects.all()
+
+    def location(self, item: Article) -> str:
+        return item.get_absolute_url()
+
+    def prepare_items(self, items: Sequence[int]) -> None:  # type: ignore[override]  # refused
+        """Read what objects need."""
+
+    def get_urls_for_item(self, item: str) -> Any:  # type: ignore[override]  # refused
+        """Give entries."""
+
+
+class Headlines(NewsSitemap[Article]):
+    def items(self) -> QuerySet[Article]:
+        return Article.objects.all()
+
+    def location(self, item: str) -> str:  # type: ignore[override]  # refused
+        return item
+
+
 class Pages(StaticSitemap):
     names = ("home", ("article", {"slug": "a"}), ("number", [3]))
 
@@ -123,13 +150,19 @@ def import_articles(slugs: Sequence[str]) -> None:
     touch(slugs)  # type: ignore[arg-type]  # refused
 
 
+async def import_one(slug: str) -> None:
+    """Say it in a coroutine."""
+    await atouch(await Article.objects.acreate(slug=slug))
+    await atouch(slug)  # type: ignore[arg-type]  # refused
+
+
 @dataclass(frozen=True, kw_only=True)
 class Intranet(Engine):
     """An engine of a project's own."""
 
     name: ClassVar[str] = "Intranet"
     takes_urls: ClassVar[bool] = True
-    token: str = secret()
+    token: str = secret_option()
 
     def submit(self, batch: Batch) -> Answer:
         return Answer(outcome=Outcome.ACCEPTED, message=", ".join(batch.urls))

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from django.db.models import F, QuerySet
+from django.urls import reverse
 
 from django_sitemaps_plus import Related, Route, Sitemap
 
@@ -183,6 +184,42 @@ class DishObjects(Objects):
     model = Dish
 
 
+class ProductMethods(Objects):
+    """ASCII slugs, by methods that only return columns."""
+
+    model = Product
+
+    def location(self, item: Product) -> str:
+        """Return the address."""
+        return reverse("product", kwargs={"slug": item.slug})
+
+
+class DishMethods(Objects):
+    """Paths that are not ASCII, by methods that only return columns."""
+
+    model = Dish
+
+    def location(self, item: Dish) -> str:
+        """Return the address."""
+        return reverse("dish", kwargs={"slug": item.slug})
+
+
+class BookMethods(Objects):
+    """A million rows, by methods that only return columns."""
+
+    model = Book
+
+    def location(self, item: Book) -> str:
+        """Return the address."""
+        return reverse("book", kwargs={"slug": item.slug})
+
+
+#: What the drop-in views are given.
+imported: dict[str, type[Sitemap]] = {
+    "product": ProductMethods,
+    "dish": DishMethods,
+    "book": BookMethods,
+}
 known: dict[str, type[Sitemap]] = {
     "product": ProductSitemap,
     "dish": DishSitemap,
@@ -203,6 +240,8 @@ known: dict[str, type[Sitemap]] = {
     "volume": VolumeSitemap,
     "product-objects": ProductObjects,
     "dish-objects": DishObjects,
+    "product-methods": ProductMethods,
+    "dish-methods": DishMethods,
 }
 #: What SITEMAPS_PLUS["SITEMAPS"] names.
 registered = {

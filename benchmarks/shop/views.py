@@ -46,6 +46,16 @@ def save(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
+def create(request: HttpRequest, pk: int) -> HttpResponse:
+    """Create an object; answer as ``save``."""
+    names = {"slug": f"created-{pk}", "name": f"Track {pk}"}
+    track = Track.objects.create(
+        pk=pk, **names, price=1, listed=True, updated=timezone.now()
+    )
+    return JsonResponse({"path": track.get_absolute_url(), "at": time.time()})
+
+
+@require_POST
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
     """Give an object another address; answer with both and the time of the commit."""
     track = Track.objects.get(pk=pk)

@@ -15,18 +15,15 @@ from itertools import takewhile
 from django.db.models import Sum
 
 from django_sitemaps_plus.changes.assignment import assign
-from django_sitemaps_plus.changes.queries import changes, related_states
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.exceptions import Busy, TooManyBadRows
+from django_sitemaps_plus.exceptions import Busy, SitemapsPlusError, TooManyBadRows
 from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page, Section
 from django_sitemaps_plus.pagination.queries import (
-    of_sections,
     ordered,
     pages,
     sections,
-    void,
 )
 from django_sitemaps_plus.rendering.columns import OMITTED
 from django_sitemaps_plus.rendering.digest import definition
@@ -34,13 +31,13 @@ from django_sitemaps_plus.rendering.listing import count_repeated
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 from django_sitemaps_plus.storing import storage
-from django_sitemaps_plus.storing.bad_rows import noted
-from django_sitemaps_plus.storing.freshness import is_fresh, page_rows, what_waits
+from django_sitemaps_plus.storing.freshness import is_fresh, page_rows
 from django_sitemaps_plus.storing.storage import StoredBytes
 
+from .by_position import forget_stored, position_page, position_pages
+from .joining import join
 from .new_pages import MOST, build_new
-from .pages import differs, expire, find_by_position, serve
-from .position_build import NotStoredError
+from .pages import differs, expire, serve
 
 #: Seconds for which the pages of a section that is no longer registered must not have
 #: been served before they are removed.
@@ -74,9 +71,11 @@ class SectionReport:
     repeated: int = 0
     #: Rows that are listed without a tag that cannot be, one for each reason.
     omitted: list[tuple[str, str]] = field(default_factory=list)
+    #: Pages whose entries another one took over.
+    joined: int = 0
     #: Pages that could not be built, and why.
     errors: list[str] = field(default_factory=list)
-    #: Why the section has no pages in the ledger; empty if it has.
+    #: Why it is paged by position, and its pages are built for each request.
     by_position: str = ""
     #: Whether the time for it was over before all pages were looked at.
     is_cut_short: bool = False
@@ -92,12 +91,12 @@ class SectionReport:
             self.repeated += count_repeated(new.segment.text())
         if page.error:
             self.errors.append(page.error)
-        self.note_problems(page)
+        self.note_rows(page.bad, page.left_out)
 
-    def note_problems(self, page: Page) -> None:
+    def note_rows(self, bad: int, problems: Iterable[tuple[str, str]]) -> None:
         """Count the rows of a page that were left out, or lack a tag."""
-        self.bad += page.bad
-        for label, reason in noted(page.problems):
+        self.bad += bad
+        for label, reason in problems:
             is_listed = reason.startswith(OMITTED)
             (self.omitted if is_listed else self.problems).append((label, reason))
 
@@ -107,10 +106,12 @@ def fill(
 ) -> SectionReport:
     """Find the bounds of a section's pages; goes on where an earlier run stopped."""
     done = SectionReport(source.name, by_position=source.by_position)
-    if source.key is not None:
-        row = bounds.fill(source, progress=progress)
-        done.is_outdated = is_outdated(row, definition(source).digest)
-        _count(done)
+    if source.key is None:
+        done.pages, done.entries = position_pages(source), None
+        return done
+    row = bounds.fill(source, progress=progress)
+    done.is_outdated = is_outdated(row, definition(source).digest)
+    _count(done)
     return done
 
 
@@ -119,45 +120,35 @@ def build(
     site: SiteAddress,
     progress: Progress | None = None,
     is_over: Callable[[], bool] = lambda: False,
+    *,
+    is_wanted: Callable[[Page], bool] = lambda page: False,
 ) -> SectionReport:
     """
-    Build every page of a section that is not fresh.
+    Build every page of a section that is not fresh, or ``is_wanted`` nevertheless.
 
     It is asked again and again whether the time for it ``is_over``.
     """
     if source.key is None:
-        return _build_by_position(source, site)
+        return _try_by_position(source, site)
     done = fill(source)
-    _Run(source, site, done, progress, is_over=is_over).build()
+    _Run(source, site, done, progress, is_wanted, is_over).build()
     _count(done)
     return done
 
 
-def _build_by_position(
-    source: SectionSource, site: SiteAddress, *, again: bool = False
-) -> SectionReport:
-    """Build all pages of a section, unless they are too many to be stored."""
-    done = SectionReport(source.name, by_position=source.by_position)
-    stored = pages().filter(of_sections(source.name)).order_by("number")
-    former = dict(stored.values_list("number", "checksum"))
+def _try_by_position(source: SectionSource, site: SiteAddress) -> SectionReport:
+    """Build the first page of a section as a request does: nothing is stored."""
+    done = fill(source)
     try:
-        page = find_by_position(source, 1, site)
-        if page is None:
-            raise Busy("The section is being divided anew.")
-        if again:
-            expire(page)
-        _serve(source, page, site, done)
-    except NotStoredError:
-        return done
-    except Busy as error:
+        page = position_page(source, 1, site)
+    except SitemapsPlusError as error:
         done.errors.append(str(error))
-    checksums = dict(stored.values_list("number", "checksum"))
-    done.changed = len(checksums.items() - former.items())
-    done.unchanged = len(checksums) - done.changed
-    for other in stored.exclude(number=1):
-        done.note_problems(other)
-    done.by_position = ""
-    _count(done)
+    else:
+        if page is not None:
+            if done.pages == 1:
+                done.entries = page.entries
+            rows = [(one.label, one.reason) for one in [*page.bad, *page.omitted]]
+            done.note_rows(len(page.bad), rows)
     return done
 
 
@@ -174,8 +165,6 @@ def reconcile(
     A page is rebuilt where the number of its rows or their newest lastmod is
     another than it was; with ``deep`` every page is, and compared by its bytes.
     """
-    if source.key is None:
-        return _build_by_position(source, site, again=True)
 
     def is_wanted(page: Page) -> bool:
         if not deep and not differs(source, page):
@@ -183,15 +172,23 @@ def reconcile(
         expire(page)
         return True
 
-    done = fill(source)
-    _Run(source, site, done, progress, is_wanted).build()
-    _count(done)
+    return build(source, site, progress, is_wanted=is_wanted)
+
+
+def divide(
+    source: SectionSource, site: SiteAddress, progress: Progress | None = None
+) -> SectionReport:
+    """Compare every page with its rows; then join neighbours that fit one page."""
+    done = reconcile(source, site, deep=True, progress=progress)
+    if source.key is not None and not done.errors and not done.is_outdated:
+        done.joined = join(source, site)
+        _count(done)
     return done
 
 
 def forget_errors(name: str) -> None:
     """Have the pages of a section that are in error built again, without a rest."""
-    pages().filter(of_sections(name)).exclude(error="").update(verified_at=0)
+    pages().on_site(name).exclude(error="").update(verified_at=0)
 
 
 def remove_unregistered(names: Iterable[str]) -> list[tuple[str, int]]:
@@ -208,9 +205,7 @@ def remove_unregistered(names: Iterable[str]) -> list[tuple[str, int]]:
     for section in others.distinct().order_by("name"):
         if _is_unused(section):
             removed.append((section.name, ordered(section).count()))
-            void(section)
-            changes(section.name).delete()
-            related_states().filter(section=section.name).delete()
+            forget_stored(section)
     return removed
 
 
@@ -239,8 +234,8 @@ class _Run:
     done: SectionReport
     progress: Progress | None
     #: Whether a page has to be rebuilt though it is fresh, or failed lately.
-    is_wanted: Callable[[Page], bool] = lambda page: False
-    is_over: Callable[[], bool] = lambda: False
+    is_wanted: Callable[[Page], bool]
+    is_over: Callable[[], bool]
     #: Pages, by their primary key, that were never built and need a closer look.
     alone: set[int] = field(default_factory=set)
     later: list[Page] = field(default_factory=list)
@@ -249,8 +244,7 @@ class _Run:
     first_piece: int = field(init=False)
 
     def __post_init__(self) -> None:
-        found = sections().get(name=self.source.name)
-        self.first_piece = found.next_number
+        self.first_piece = sections().get(name=self.source.name).next_number
 
     def build(self) -> None:
         """Build every page that is not fresh, those that splits add too."""
@@ -268,10 +262,10 @@ class _Run:
 
     def _after(self, position: int) -> list[Page]:
         """Return the next pages, with what waits for them."""
-        rows = page_rows().filter(of_sections(self.source.name))
+        rows = page_rows().on_site(self.source.name)
         rows = rows.filter(position__gt=position).order_by("position")
         found = list(rows[:_CHUNK])
-        if found and what_waits(found[0])[1] and assign(self.source, found[0].section):
+        if found and found[0].unassigned and assign(self.source, found[0].section):
             found = list(rows[:_CHUNK])
         return found
 
@@ -299,7 +293,7 @@ class _Run:
         return page.number >= self.first_piece
 
     def _is_new(self, page: Page) -> bool:
-        is_known = page.checksum or page.error or what_waits(page)[0]
+        is_known = page.checksum or page.error or page.waits
         is_free = page.claimed_until <= time.time()
         return is_free and not is_known and page.pk not in self.alone
 
@@ -373,7 +367,7 @@ def _serve(
 
 
 def _count(done: SectionReport) -> None:
-    found = pages().filter(of_sections(done.name))
+    found = pages().on_site(done.name)
     done.pages = found.count()
     unbuilt = found.filter(entries=None).exists()
     done.entries = None if unbuilt else found.aggregate(n=Sum("entries"))["n"]

@@ -1,27 +1,31 @@
 """
 Pages of sections that are paged by position, as contrib does: built for each request.
 
-Nothing is known of them but what the sitemap class says now.
+Nothing of them is stored, and search engines are not notified of their changes.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.core.paginator import EmptyPage
 from django.db import Error as DatabaseError
 from django.db.models import QuerySet
 
-from django_sitemaps_plus.exceptions import ConfigurationError, TooManyBadRows
+from django_sitemaps_plus.changes.queries import changes, related_states
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.exceptions import ConfigurationError, TooManyBadRows, describe
+from django_sitemaps_plus.pagination.models import Section
+from django_sitemaps_plus.pagination.queries import void
 from django_sitemaps_plus.protocol.errors import PageFull
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
-from django_sitemaps_plus.rendering.columns import epoch, latest_believed
+from django_sitemaps_plus.rendering.columns import BadRow, epoch, latest_believed
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
@@ -29,14 +33,10 @@ from django_sitemaps_plus.sitemaps.site import (
     rendering_context,
 )
 from django_sitemaps_plus.storing.bad_rows import are_too_bad, log_bad, too_many
-from django_sitemaps_plus.storing.stylesheet import stylesheet
 
 from .page_writer import raises
 
 logger = logging.getLogger("django_sitemaps_plus")
-
-#: Pages of a section of which all are stored and compared; more are built on request.
-MOST_PAGES = 10
 
 _MARK = ORIGIN_MARK.encode()
 
@@ -88,6 +88,16 @@ class Entries:
 
     chunks: list[bytes] = field(default_factory=list)
     lastmods: list[list[Any]] = field(default_factory=list)
+    #: How many there are.
+    entries: int = 0
+    #: The rows left out, and the first that lack a tag, one for each reason.
+    bad: list[BadRow] = field(default_factory=list)
+    omitted: list[BadRow] = field(default_factory=list)
+
+    @property
+    def body(self) -> bytes:
+        """The whole document."""
+        return b"".join(self.chunks)
 
 
 def by_position(
@@ -120,6 +130,9 @@ def by_position(
             raise TooManyBadRows(problem)
         log_bad(source.name, tally)
         built.lastmods.append(lastmods)
+        built.entries += entries
+        built.bad += tally.bad
+        built.omitted += tally.omitted.values()
     if not writer.entries:
         # Contrib's template leaves an empty line, and Django's own test wants it.
         writer.add_xml(b"\n", entries=0)
@@ -135,30 +148,48 @@ def _header_of(sources: Iterable[SectionSource]) -> bytes:
     """
     given = list(sources)
     media = {name for source in given for name in source.media}
-    return urlset_header(
-        images="images" in media,
-        videos="videos" in media,
-        news="news" in media,
-        stylesheet="" if any(source.is_live for source in given) else stylesheet(),
-    )
+    is_live = any(source.is_live for source in given)
+    return urlset_header(media, stylesheet="" if is_live else get_settings().stylesheet)
 
 
-def page_bytes(source: SectionSource, number: int, site: SiteAddress) -> bytes:
+def position_page(
+    source: SectionSource, number: int, site: SiteAddress
+) -> Entries | None:
     """
-    Return page ``number`` of a section.
+    Return page ``number`` of a section, built now; None if there is no such page.
 
     Raises ``ConfigurationError`` if that is more than a page may hold.
     """
+    source = _of_one_run(source)
+    if not 1 <= number <= position_size(source, site)[1]:
+        return None
     try:
-        return b"".join(by_position([source], number, site).chunks)
+        return by_position([source], number, site)
+    except EmptyPage:
+        return None
     except PageFull as error:
-        raise too_large(source, number) from error
+        raise ConfigurationError(
+            f"Page {number} of the section {source.name!r} is more than a sitemap may "
+            "hold (50,000 URLs, 50 MB), and a section that is paged by position cannot "
+            "be split: set a lower limit on its class."
+        ) from error
 
 
-def too_large(source: SectionSource, number: int) -> ConfigurationError:
-    """Return the error for a page by position that is more than a file may hold."""
-    return ConfigurationError(
-        f"Page {number} of the section {source.name!r} is more than a sitemap may "
-        "hold (50,000 URLs, 50 MB), and a section that is paged by position cannot "
-        "be split: set a lower limit on its class."
-    )
+def position_all(source: SectionSource, site: SiteAddress) -> Iterator[Entries]:
+    """Yield all pages of a section, built now; raises as ``position_page``."""
+    source, number = _of_one_run(source), 1
+    while (page := position_page(source, number, site)) is not None:
+        yield page
+        number += 1
+
+
+def _of_one_run(source: SectionSource) -> SectionSource:
+    """Return a section whose list of items is read once, to be counted and listed."""
+    return source if source.is_one_run else replace(source, is_one_run=True)
+
+
+def forget_stored(section: Section) -> None:
+    """Delete what is stored of a section that is not paged by key any more."""
+    void(section)
+    changes(section.name).delete()
+    related_states().filter(section=section.name).delete()

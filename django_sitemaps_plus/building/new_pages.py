@@ -23,7 +23,6 @@ from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger, pages
 from django_sitemaps_plus.rendering.digest import definition
-from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing import storage
@@ -60,10 +59,7 @@ def build_new(
         mine = {page.pk: page for page in claim.pages}
         rows = [mine[page.pk] for page in takewhile(lambda p: p.pk in mine, found)]
         run = _NewPages(source, current, own, claim.pages[0], claim.renew, asked=False)
-        built = run.build(rows)
-    if run.happened:
-        changes_written.send(None)
-    return built
+        return run.build(rows)
 
 
 @dataclass
@@ -72,7 +68,7 @@ class _NewPages(Build):
 
     def build(self, rows: Sequence[Page]) -> list[BuiltPage]:
         """Read rows until one page does not fit, or is bad; write those before it."""
-        self._begin(Taken(self.source.name), rows)
+        self._begin(Taken())
         built: list[BuiltPage] = []
         for page in rows:
             writer = self._written(page)
@@ -103,7 +99,7 @@ class _NewPages(Build):
 
     def _commit_all(self, built: Sequence[BuiltPage]) -> list[dict[str, Any]]:
         """
-        Write pages, bytes and events, up to a page that somebody else has marked.
+        Write pages and bytes, up to a page that somebody else has marked.
 
         Return what was written of each page.
         """
@@ -116,8 +112,7 @@ class _NewPages(Build):
                     break
                 written.append(values)
             done = built[: len(written)]
-            storage.write_new(
+            storage.write_all(
                 [(page, writer.checksum, writer.stored) for page, writer in done]
             )
-            self._write_events([writer for _, writer in done])
         return written

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import accumulate, cycle
 
+from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import TooManyBadRows
-from django_sitemaps_plus.protocol.errors import PageFull
+from django_sitemaps_plus.protocol.errors import EntryError, PageFull
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
+from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import UrlsetWriter
 from django_sitemaps_plus.rendering.bulk import Texts
-from django_sitemaps_plus.rendering.columns import BadRow, RowBatch
+from django_sitemaps_plus.rendering.columns import BadRow, FailedValue, RowBatch, Titles
+from django_sitemaps_plus.rendering.listing import START, entries_of, listing_of
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.rendering.serializer import entries_in_text, printable_label
+from django_sitemaps_plus.sitemaps.attributes import TITLE
 from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
@@ -24,7 +30,10 @@ from django_sitemaps_plus.storing.bad_rows import allowed_bad, are_too_bad, too_
 from django_sitemaps_plus.storing.segments import SegmentWriter
 from django_sitemaps_plus.storing.storage import StoredBytes, address_of, entries_header
 
+logger = logging.getLogger("django_sitemaps_plus")
+
 _MARK = ORIGIN_MARK.encode()
+_LONGEST = UrlChange._meta.get_field("title").max_length
 
 
 def _nowhere(block: bytes) -> None:
@@ -34,6 +43,18 @@ def _nowhere(block: bytes) -> None:
 def raises() -> bool:
     """Return whether a bad row's error is let through (``ON_ERROR``)."""
     return get_settings().ON_ERROR == "raise"
+
+
+def _one_line(title: object) -> str:
+    """Return a title as one line that XML can hold; empty where there is none."""
+    known = "" if title is None or isinstance(title, FailedValue) else str(title)
+    text = " ".join(known.split())[:_LONGEST]
+    try:
+        escape(text)
+    except EntryError as error:
+        logger.warning("%s: %s", TITLE, error)
+        return ""
+    return text
 
 
 @dataclass
@@ -51,15 +72,18 @@ class PageWriter:
     #: Whether the text is wanted in the blocks in which it was written.
     keeps_blocks: bool = False
     blocks: list[bytes] = field(default_factory=list)
-    #: Rows whose texts are wanted by themselves, by their labels; and these, None for
-    #: a bad row.
-    wanted: frozenset[Any] = frozenset()
-    texts: dict[Any, str | None] = field(default_factory=dict)
+    #: Whether the titles of rows are wanted.
+    keeps_titles: bool = False
+    #: How many entries have no lastmod.
+    undated: int = 0
     stored: StoredBytes = field(init=False)
     reader: Reader = field(init=False)
 
     def __post_init__(self) -> None:
-        self.reader = Reader(self.source, self.site, raises=raises())
+        self.reader = Reader(
+            self.source, self.site, raises=raises(), with_titles=self.keeps_titles
+        )
+        self._titled: list[tuple[Titles, Texts]] = []
         header = entries_header(self.source.media)
         # Processors have instructions for it: half the time that blake2b takes.
         self._hash = hashlib.sha256(header)
@@ -87,11 +111,10 @@ class PageWriter:
         """Whether something larger than a row is wrong."""
         return are_too_bad(len(self.bad), self.items, self.entries)
 
-    def refuse_bad(self, page: str) -> None:
-        """Raise ``TooManyBadRows`` where that is so."""
+    def refuse_bad(self, page: str, kept: str = "") -> None:
+        """Raise ``TooManyBadRows`` where that is so; ``kept`` says what is served."""
         if self.is_too_bad:
-            problem = too_many(self.bad, self.items, page)
-            raise TooManyBadRows(f"{problem} The page keeps its former bytes.")
+            raise TooManyBadRows(too_many(self.bad, self.items, page) + kept)
 
     def run(self, lower: KeyValue | None, upper: KeyValue | None) -> int | None:
         """
@@ -102,26 +125,17 @@ class PageWriter:
         most = self.source.limit + allowed_bad(self.source.limit) + 1
         return self._write(self.reader.by_key(lower, upper, most=most))
 
-    def run_by_position(self, number: int) -> int | None:
-        """Write page ``number`` by position; returns as ``run``."""
-        return self._write(self.reader.by_position(number))
-
     def _write(self, batches: Iterable[RowBatch]) -> int | None:
         with rendering_context(self.site):
             for batch, texts in self.reader.texts(batches):
-                self._note_wanted(batch, texts)
+                if batch.titles:
+                    self._titled.append((batch.titles, texts))
                 overflow = self._add(batch, texts)
                 if overflow is not None:
                     return overflow
                 self.progress()
         self._finish()
         return None
-
-    def _note_wanted(self, batch: RowBatch, texts: Texts) -> None:
-        if self.wanted and not self.wanted.isdisjoint(batch.labels):
-            for label, text in zip(batch.labels, texts.each(), strict=True):
-                if label in self.wanted:
-                    self.texts[label] = text
 
     def _add(self, batch: RowBatch, texts: Texts) -> int | None:
         """Add a batch; returns how many of all rows fit if it does not."""
@@ -151,8 +165,7 @@ class PageWriter:
         return None
 
     def _add_block(self, text: str, entries: int) -> None:
-        neutral = text.encode()
-        own = neutral.replace(_MARK, self._origin)
+        neutral, own = text.encode(), self._own(text)
         # It raises PageFull where the page would be too large.
         self._writer.add_xml(own, entries)
         self._segment.add(own)
@@ -160,6 +173,31 @@ class PageWriter:
             self.blocks.append(own)
         self._hash.update(neutral)
         self.entries += entries
+        self.undated += entries - own.count(b"<lastmod>")
+
+    def titles(self, items: Collection[bytes]) -> dict[bytes, str]:
+        """
+        Return the titles of rows, where they were read, by locations as written.
+
+        Those of other entries of these rows are among them.
+        """
+        found: dict[bytes, str] = {}
+        for titles, texts in self._titled:
+            whole = self._own(texts.whole)
+            listed = entries_of(whole, items)
+            # No XML has the character that parts them here.
+            rows = "\0".join(text or "" for text in texts.each()) if listed else ""
+            parts = self._own(rows).split(b"\0")
+            ends = list(accumulate(map(len, parts)))
+            for item in listed:
+                index = bisect_right(ends, whole.rfind(START + item + b"</loc>"))
+                # A title for each entry of the row, or one for all.
+                some = cycle(_one_line(column[index]) for column in titles)
+                found |= zip(listing_of(parts[index]), some, strict=False)
+        return found
+
+    def _own(self, text: str) -> bytes:
+        return text.encode().replace(_MARK, self._origin)
 
     def _finish(self) -> None:
         if Site.current().base_url:

@@ -19,8 +19,7 @@ from django.db import connections
 from django.db.models import Max
 
 from django_sitemaps_plus.changes.assignment import assign
-from django_sitemaps_plus.changes.events import MOST_COMPARED as MOST_CHANGES
-from django_sitemaps_plus.changes.events import Taken, taken_of
+from django_sitemaps_plus.changes.events import MOST_TAKEN, Taken, taken_of
 from django_sitemaps_plus.changes.queries import waiting_changes
 from django_sitemaps_plus.changes.recorder import remembers, write_remembered
 from django_sitemaps_plus.exceptions import (
@@ -33,18 +32,13 @@ from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.places import is_python_ordered
-from django_sitemaps_plus.pagination.queries import (
-    create_first_page,
-    ledger,
-    pages,
-    waiting,
-)
+from django_sitemaps_plus.pagination.queries import ledger, pages, waiting
 from django_sitemaps_plus.protocol.errors import printable
 from django_sitemaps_plus.rendering.columns import epoch
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.attributes import is_expression
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
@@ -60,12 +54,10 @@ from django_sitemaps_plus.storing.freshness import (
     is_fresh,
     page_rows,
     read_page,
-    what_waits,
 )
 
 from .page_build import Build, OvertakenError, can_store, reload
 from .page_writer import PageWriter
-from .position_build import NotStoredError, PositionBuild, refuse_too_long
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -87,28 +79,6 @@ def find(source: SectionSource, number: int) -> Page | None:
     return read_page(number=number, section__site=site, section__filled=True, **section)
 
 
-def find_by_position(
-    source: SectionSource, number: int, site: SiteAddress
-) -> Page | None:
-    """
-    Return a page of a section that is paged by position, its row created if missing.
-
-    Raises ``NotStoredError`` where they are not stored.
-    """
-    first = find(source, 1)
-    if first is None:
-        refuse_too_long(source)
-        create_first_page(source)
-        first = find(source, 1)
-    if first is None or number == 1:
-        return first
-    page = find(source, number)
-    if page is None and _fresh(source, first) is None:
-        serve(source, first, site)
-        page = find(source, number)
-    return page
-
-
 def serve(
     source: SectionSource, page: Page, site: SiteAddress, *, asked: bool = True
 ) -> Served[Page]:
@@ -117,12 +87,7 @@ def serve(
 
     The former ones where that cannot be. Raises ``Busy`` if there are none and another
     process builds the page, and whatever the rows or their database raise.
-
-    Pages by position are built with the section's first, all of them. Raises
-    ``NotStoredError`` where they are not stored.
     """
-    if source.key is None and page.number != 1:
-        return _serve_with_first(source, page, site, asked=asked)
     try:
         return _serve(source, page, site, asked=asked)
     except DatabaseError as error:
@@ -149,21 +114,6 @@ def serve(
         raise
 
 
-def _serve_with_first(
-    source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
-) -> Served[Page]:
-    first = find(source, 1)
-    if first is None:
-        raise Busy("The section is being divided anew.")
-    if _fresh(source, page) is None:
-        expire(first)
-    served = serve(source, first, site, asked=asked)
-    stored = stored_version(reload(page.pk))
-    if stored is None:
-        raise Busy(f"The page {page} is being built.")
-    return replace(stored, problem=served.problem, is_former=served.is_former)
-
-
 def _serve(
     source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
 ) -> Served[Page]:
@@ -174,7 +124,7 @@ def _serve(
         write_remembered(rows)
         page = reload(page.pk)
     taken, ticks = None, definition(source).ticks
-    if source.key is not None and (what_waits(page)[1] or ticks):
+    if source.key is not None and (page.unassigned or ticks):
         taken = None if ticks else _only_own(source.key, source.name, page)
         if taken is None and assign(source, page.section):
             page = reload(page.pk)
@@ -206,8 +156,8 @@ def _only_own(key: Key, section: str, page: Page) -> Taken | None:
     if page.error or not is_python_ordered(key):
         return None
     lower, upper = bounds_of(key, page)
-    rows = waiting_changes(section, page.number, unassigned=True, most=MOST_CHANGES)
-    if len(rows) == MOST_CHANGES:
+    rows = waiting_changes(section, page.number, unassigned=True, most=MOST_TAKEN)
+    if len(rows) == MOST_TAKEN:
         return None
     for row in rows:
         value = key.read(row.key)
@@ -216,7 +166,7 @@ def _only_own(key: Key, section: str, page: Page) -> Taken | None:
             if not (is_single and _is_between(lower, value, upper)):
                 return None
             row.page = page.number
-    return taken_of(section, rows)
+    return taken_of(rows)
 
 
 def _is_between(
@@ -358,27 +308,24 @@ def build(
     """
     Build a page, and store it where that can be; split it if it has grown too large.
 
-    Of a section by position all pages, of which it is the first. ``taken`` are its
-    changes, if they were read with it. ``progress`` is called again and again while
-    rows are read; ``asked`` tells that a request waits for it.
+    ``taken`` are its changes, if they were read with it. ``progress`` is called again
+    and again while rows are read; ``asked`` tells that a request waits for it.
 
-    Raises ``TooManyBadRows``, with which the former bytes stay published, ``Busy`` if
-    others are always faster, and ``NotStoredError`` where pages by position are too
-    many or cannot be stored.
+    Raises ``TooManyBadRows``, with which the former bytes stay published, and ``Busy``
+    if others are always faster.
     """
     own = Site.current().stored_address(site).with_scheme(source.sitemap.protocol)
     current = definition(source)
-    kind = PositionBuild if source.key is None else Build
     for _ in range(_TRIES):
         if not can_store(source) or is_outdated(page.section, current.digest):
             return _build_unstored(source, page, own)
-        run = kind(source, current, own, page, progress, asked, taken)
+        run = Build(source, current, own, page, progress, asked, taken)
         try:
             built = run.run()
         except OvertakenError:
             page, taken = reload(page.pk), None
             continue
-        if run.happened:
+        if run.events:
             changes_written.send(None)
         return built
     raise Busy(f"The page {page} is being built by others.")
@@ -388,10 +335,8 @@ def _build_unstored(
     source: SectionSource, page: Page, site: SiteAddress
 ) -> Served[Page]:
     """Build a page to be sent; nothing of it is stored or reported."""
-    if source.key is None:
-        raise NotStoredError(f"The section {source.name!r} cannot be stored now.")
     writer = PageWriter(source, site)
-    lower, upper = bounds_of(source.key, page)
+    lower, upper = bounds_of(KeyRange.of(source).key, page)
     if writer.run(lower, upper) is not None:
         raise Busy(f"The page {page} has to be split.")
     writer.refuse_bad(str(page))
@@ -455,8 +400,8 @@ def _count_and_newest(source: SectionSource, page: Page) -> tuple[int, float | N
     rows = key_range.rows(*bounds_of(key_range.key, page))
     lastmod = getattr(source.sitemap, "lastmod", None)
     if not is_expression(lastmod):
-        return rows.count(), None
+        return plain(rows).count(), None
     newest = rows.annotate(sitemaps_plus_seen=lastmod).aggregate(
         newest=Max("sitemaps_plus_seen")
     )["newest"]
-    return rows.count(), epoch(newest)
+    return plain(rows).count(), epoch(newest)

@@ -1,160 +1,134 @@
 """
 Rebuilds pages ahead of the requests for them: at leisure, or all at once.
 
-At leisure one process for all rebuilds them, a page at a time, and rests after each.
-Those come first that may list a URL that is lost, then those that have to be compared,
-then those with other changes that have waited for ``VERIFY_AFTER``: engines were told
-of these, and whoever asks for such a page rebuilds it. Then pages that are due for a
-comparison and that somebody asked for lately. A page is rebuilt at most once a minute;
-requests for it have no such limit.
+At leisure one process of all rebuilds them, a page at a time, and rests after each. By
+turns a page with new rows comes, and the one that has waited longest: new rows are told
+soon where more pages change than can be rebuilt. Then come pages that are due for a
+comparison and that somebody asked for lately.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 from django.db import DatabaseError
-from django.db.models import Count, F, Min, Q, Sum
+from django.db.models import Count, Min, Q
 
-from django_sitemaps_plus import hooks
 from django_sitemaps_plus.changes.assignment import assign, unassign
-from django_sitemaps_plus.changes.events import MOST_COMPARED
 from django_sitemaps_plus.changes.models import Change
 from django_sitemaps_plus.changes.queries import changes
-from django_sitemaps_plus.changes.reporting import report_changes
+from django_sitemaps_plus.changes.recorder import remembers, write_remembered
 from django_sitemaps_plus.changes.schedule import ticks_are_due
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.exceptions import Busy, NotReady, TooManyBadRows
-from django_sitemaps_plus.pagination.deploys import shared
-from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.exceptions import Busy, NotReady, TooManyBadRows, describe
+from django_sitemaps_plus.pagination.bounds import fill
+from django_sitemaps_plus.pagination.deploys import is_outdated, shared
 from django_sitemaps_plus.pagination.queries import (
-    is_filled,
     ledger,
-    of_sections,
     pages,
     row_of,
     sections,
 )
 from django_sitemaps_plus.prepared import Prepared, Slot, listed, select, slots
 from django_sitemaps_plus.rendering.digest import definition
-from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing.freshness import hold, read_page
-from django_sitemaps_plus.storing.lost import NOTHING, look_for_lost, unclear_changes
-from django_sitemaps_plus.storing.unmoved import read_stored
 
-from .pages import expire, find_by_position, serve
-from .position_build import NotStoredError
+from .pages import serve
 
 logger = logging.getLogger("django_sitemaps_plus")
 
-#: Seconds between two times that a page is rebuilt at leisure.
-SELDOM = 60.0
+#: Seconds between two times that a page is rebuilt at leisure; and, where that failed,
+#: until it is tried again.
+SELDOM, AFTER_FAILURE = 5.0, 60.0
 #: Seconds for which a page that was asked for is compared without being asked for.
 _ASKED_LATELY = 86_400.0
-#: Seconds for which a list of pages to rebuild is used.
-LISTED = 30.0
-#: Seconds after which it is listed again where there was nothing.
-AGAIN = 4.0
+#: Seconds for which a list of pages to rebuild is used: one without any, and one with
+#: some, or of another process. To list them takes a third of the time of a page.
+LISTED, IN_USE = 1.0, 5.0
 #: Seconds for which a process keeps others from rebuilding while it builds a page, and
 #: after the rest that follows.
 _LEASE, MARGIN = 15.0, 2.0
-#: Seconds for which one section's changes are assigned at a time.
+#: Seconds for which one section is divided, and its changes are assigned, at a time.
 _ASSIGN = 10.0
-#: Items of a section by position that ``ping_sitemaps`` compares each time.
-_AT_ONCE = 1_000
+#: How much longer than after a page other work rests.
+_OTHERS_REST = 3.0
 #: Pages of one query.
 _CHUNK = 200
-#: Changes of a page that do not wait: one build takes no more than twice as many.
-ENOUGH = MOST_COMPARED // 2
 #: Rounds in which all pages are rebuilt for which changes wait, while more come.
 _ROUNDS = 20
+#: Changes, and pages that they concern, for which a request rebuilds these.
+_MOST_CHANGES, _MOST_PAGES = 500, 10
 
 #: A page, by its section's name and its number.
 _Place = tuple[str, int]
 
 
-# Reporting
+# Assigning
 
 
-def report_all(
-    sources: Iterable[SectionSource],
-    site: SiteAddress,
-    failed: list[str] | None = None,
-) -> int:
+def assign_all(sources: Iterable[SectionSource]) -> list[str]:
     """
-    Assign and report what was saved and deleted; returns how many changes.
+    Assign what was saved and deleted to pages; divide sections that were not yet.
 
-    ``site`` is the address that pages are built for. The names of sections for which
-    that fails are added to ``failed``.
+    Returns the names of sections for which that fails.
     """
-    done = 0
-    for source, needs_pages in _with_changes(sources):
+    failed = list[str]()
+    for source in _with_changes(sources):
         try:
-            row = row_of(source.name, key=source.key.signature if source.key else "")
-            if needs_pages and is_filled(row, source):
-                assign(source, row, _ASSIGN)
-            done += report_changes(source, row, site, read_stored)
+            row = row_of(source.name, key=source.signature)
+            if not row.is_filled(source.signature):
+                row = fill(source, _ASSIGN)
+            assign(source, row, _ASSIGN)
             if row.failure:
                 _note_failure(source.name, "")
         except NotReady as error:
             logger.warning("Section %r: %s", source.name, error)
-            if failed is not None:
-                failed.append(source.name)
         except Exception as error:
             # A section whose rows fail must not keep others from theirs.
             logger.exception(
-                "Changes of the section %r cannot be reported.", source.name
+                "Changes of the section %r cannot be assigned.", source.name
             )
-            if failed is not None:
-                failed.append(source.name)
+            failed.append(source.name)
             _note_failure(source.name, describe(error))
-    return done
+    return failed
 
 
 def _note_failure(name: str, failure: str) -> None:
-    """Record why changes of a section cannot be reported, for the status."""
+    """Record why changes of a section cannot be assigned, for the status."""
     # Where the database fails, that is seen as well.
     with suppress(DatabaseError):
         sections().filter(name=name).update(failure=failure)
 
 
-def _with_changes(
-    sources: Iterable[SectionSource],
-) -> list[tuple[SectionSource, bool]]:
-    """
-    Return the sections with changes that were not reported or assigned yet.
-
-    And whether some of it is not one key that was not reported: what was reported
-    before the pages were divided, ranges and related objects have no page yet.
-    """
+def _with_changes(sources: Iterable[SectionSource]) -> list[SectionSource]:
+    """Return the sections with changes of which the page is not known, or by now."""
     keyed = {source.name: source for source in sources if source.key is not None}
-    found: dict[str, int] = {}
+    found = set[str]()
     if keyed:
         count, values = listed("section", keyed)
         values["site"] = Site.current().key
-        found.update(_CHANGED.rows(ledger(), count, **values))  # type: ignore[arg-type]  # pairs
+        found.update(name for (name,) in _CHANGED.rows(ledger(), count, **values))
     ticking = [name for name, source in keyed.items() if definition(source).ticks]
     if ticking:
         now = time.time()
         due = sections().filter(name__in=ticking, filled=True)
-        found |= {row.name: 1 for row in due if ticks_are_due(row.ticked_at, now)}
-    return [(keyed[name], bool(found[name])) for name in keyed if name in found]
+        found |= {row.name for row in due if ticks_are_due(row.ticked_at, now)}
+    return [source for name, source in keyed.items() if name in found]
 
 
 def _changed_query(names: int) -> Any:
-    rows = Change.objects.of_all_sites().filter(Q(reported_at=None) | Q(page=None))
-    rows = rows.filter(site=Slot("site"), section__in=slots("section", names))
-    is_one_key = Q(reported_at=None, upto=None, related="") & ~Q(key="")
-    others = Count("pk", filter=Q(page=None) & ~is_one_key)
-    return select(rows.order_by().values_list("section").annotate(others=others))
+    rows = Change.objects.of_all_sites().filter(page=None, site=Slot("site"))
+    rows = rows.filter(section__in=slots("section", names))
+    return select(rows.order_by().values_list("section").distinct())
 
 
 _CHANGED = Prepared(_changed_query)
@@ -163,168 +137,100 @@ _CHANGED = Prepared(_changed_query)
 # What waits
 
 
-def _wanted(
-    sources: Sequence[SectionSource], before: float | None = None
-) -> list[_Place]:
-    """
-    Return the pages to rebuild because their rows changed.
-
-    With ``before`` only those that cannot wait: that may list a URL that is lost, that
-    have to be compared, or that have had a change since before that time, or very many.
-    In this order in any case.
-    """
+def _changed(sources: Sequence[SectionSource]) -> tuple[list[_Place], list[_Place]]:
+    """Return the pages with new rows, and others to rebuild, each the oldest first."""
     names = [source.name for source in sources if source.key is not None]
-    loses = Q(loses_url=True) | Q(loses_url=None, reported=NOTHING)
-    grouped = (
-        changes()
-        .filter(section__in=names)
-        .exclude(page=None)
-        .order_by()
-        .values_list("section", "page")
-        .annotate(
-            first=Min("pk"),
-            since=Min("at"),
-            lost=Count("pk", filter=loses),
-            all=Count("pk"),
-        )
+    rows = changes().filter(section__in=names).exclude(page=None).order_by()
+    grouped = rows.values_list("section", "page").annotate(
+        first=Min("pk"), new=Count("pk", filter=Q(created=True))
     )
-    if before is not None:
-        is_urgent = Q(lost__gt=0) | Q(since__lt=before) | Q(all__gte=ENOUGH)
-        grouped = grouped.filter(is_urgent)
-    lost, others = list[_Place](), list[_Place]()
-    for name, number, _, _, loses, _ in grouped.order_by("first"):
-        (lost if loses else others).append((name, number))
+    new, others = list[_Place](), list[_Place]()
+    for name, number, _, is_new in sorted(grouped, key=lambda row: row[2]):
+        (new if is_new else others).append((name, number))
     due = Q(verified_at=0) | shared(time.time())
-    marked = pages().filter(of_sections(names)).filter(due)
+    marked = pages().on_site(names).filter(due)
     marked = marked.exclude(checksum="", error="").order_by("pk")
-    places = marked.values_list("section__name", "number")
-    return list(dict.fromkeys([*lost, *places, *others]))
+    others = [*marked.values_list("section__name", "number"), *others]
+    outdated = _outdated(sources, [*new, *others])
+    return (
+        [one for one in new if one[0] not in outdated],
+        [one for one in others if one[0] not in outdated],
+    )
 
 
-def changes_wait() -> float:
-    """Return the seconds for which a changed page may wait until somebody asks."""
-    waits, sooner = float(get_settings().VERIFY_AFTER), hooks.changes_wait()
-    return waits if sooner is None else min(waits, sooner)
-
-
-class _Pace(NamedTuple):
-    """How soon pages are rebuilt at leisure; all in seconds."""
-
-    #: Until a change has to be looked for in pages that nobody asks for.
-    wait: float
-    seldom: float
-    listed: float
-    again: float
-
-    @classmethod
-    def of(cls, *, promptly: bool) -> _Pace:
-        """
-        Return the pace; ``promptly`` where nobody asks for pages, because a cache does.
-
-        Then ``NOTIFY_AFTER`` says how soon, and how often a page is rebuilt.
-        """
-        if not promptly:
-            return cls(changes_wait(), SELDOM, LISTED, AGAIN)
-        most = max(MARGIN / 2, get_settings().NOTIFY_AFTER)
-        return cls(0.0, min(SELDOM, most), min(LISTED, most), min(AGAIN, most))
-
-
-def _wanted_soon(
-    sources: Sequence[SectionSource], pace: _Pace, now: float
-) -> list[_Place]:
-    """Return the pages that cannot wait for who asks for them: see ``_wanted``."""
-    return _wanted(sources, now - pace.wait if pace.wait else None)
-
-
-def _refreshed_before(
-    places: Sequence[_Place], pace: _Pace, now: float
-) -> list[_Place]:
-    """Return those of some pages that were not rebuilt at leisure lately."""
-    names = {name for name, _ in places}
+def _refreshed_lately(places: Collection[_Place]) -> set[_Place]:
+    """Return pages that are being rebuilt or were lately, of the sections of some."""
+    now, names = time.time(), {name for name, _ in places}
+    if not names:
+        return set()
     # What could not be rebuilt is not tried all the time.
-    failed = Q(refreshed_at__gt=now - SELDOM, read_at__lt=F("refreshed_at") - MARGIN)
-    tried = Q(refreshed_at__gt=now - pace.seldom) | failed
-    rows = pages().filter(of_sections(names)).filter(tried)
-    lately = set(rows.values_list("section__name", "number")) if places else ()
-    return [place for place in places if place not in lately]
+    failed = ~Q(error="") & Q(refreshed_at__range=(now - AFTER_FAILURE, now))
+    tried = Q(refreshed_at__range=(now - SELDOM, now)) | failed
+    tried |= Q(claimed_until__gt=now)
+    rows = pages().on_site(names).filter(tried)
+    return set(rows.values_list("section__name", "number"))
 
 
-def _due(sources: Sequence[SectionSource], now: float) -> list[_Place]:
+def _due(sources: Sequence[SectionSource]) -> list[_Place]:
     """Return pages that are due for a comparison: asked for lately, or empty."""
-    due: list[_Place] = []
+    due, now = list[_Place](), time.time()
     for source in sources:
         current = definition(source)
-        old = Q(verified_at__lt=now - hold(current)) | ~Q(digest=current.digest)
+        lately = now - hold(current), now
+        old = ~Q(verified_at__range=lately) | ~Q(digest=current.digest)
         known = Q(asked_at__gt=now - _ASKED_LATELY) | Q(entries=0)
-        if source.key is None:
-            # Nothing else tells of its items; the first page stands for all.
-            known = Q(number=1)
-        rows = pages().filter(of_sections(source.name), old, known, error="")
-        rows = rows.exclude(checksum="").filter(read_at__lt=now - hold(current))
+        rows = pages().on_site(source.name).filter(old, known, error="")
+        rows = rows.exclude(checksum="").exclude(read_at__range=lately)
         numbers = rows.order_by("verified_at").values_list("number", flat=True)
         due += [(source.name, number) for number in numbers[:_CHUNK]]
-    return due
+    outdated = _outdated(sources, due)
+    return [one for one in due if one[0] not in outdated]
+
+
+def _outdated(sources: Iterable[SectionSource], places: Iterable[_Place]) -> set[str]:
+    """Return which sections of some pages newer code than this builds."""
+    by_name = {source.name: source for source in sources}
+    names = {name for name, _ in places}
+    rows = sections().filter(name__in=names) if names else ()
+    return {
+        row.name
+        for row in rows
+        if is_outdated(row, definition(by_name[row.name]).digest)
+    }
 
 
 # Rebuilding
 
 
-def compare_by_position(
-    sources: Iterable[SectionSource], site: SiteAddress, *, at_once: bool = False
-) -> None:
-    """
-    Compare sections that are paged by position, of whose items no signal tells.
-
-    Those that are due. With ``at_once`` also those that are not, unless that would
-    take long.
-    """
-    for source in sources:
-        if source.key is not None:
-            continue
-        try:
-            page = find_by_position(source, 1, site)
-        except NotStoredError:
-            continue
-        except Exception:
-            # Its items may raise whatever they like: the others are compared.
-            logger.exception("The section %r cannot be compared.", source.name)
-            continue
-        if page is not None:
-            own = pages().filter(section=page.section_id)
-            items = own.aggregate(n=Sum("items"))["n"] or 0
-            if at_once and items <= _AT_ONCE:
-                expire(page)
-            _rebuild(source, 1, site)
-
-
 def _rebuild(
-    source: SectionSource, number: int, site: SiteAddress, *, at_leisure: bool = False
-) -> Page | None:
+    source: SectionSource, number: int, site: SiteAddress, *, at_leisure: bool
+) -> bool | None:
     """
-    Rebuild a page, and return it.
+    Rebuild a page; return whether that was to be, None where its rows cannot be read.
 
-    None if that was not to be; what keeps it from that is in its row and in the log.
+    What keeps it from that is in its row and in the log.
     """
     key, name = Site.current().key, source.name
     page = read_page(number=number, section__site=key, section__name=name)
     if page is None:
         unassign(source.name, number)
-        return None
+        return False
     if at_leisure:
         pages().filter(pk=page.pk).update(refreshed_at=time.time())
     former = page.read_at
     try:
-        built = serve(source, page, site, asked=False).page
-        # Bytes may have stood in: the rows are bad, or newer code is at it.
-        return built if built.read_at != former else None
-    except NotStoredError as error:
-        logger.info("Section %r: %s", source.name, error)
+        served = serve(source, page, site, asked=False)
     except (TooManyBadRows, Busy) as error:
         logger.warning("Section %r: %s", source.name, error)
+        return False
     except Exception:
         # Not the others' fault: they are rebuilt, and an index shows them.
         logger.exception("Section %r: page %s cannot be built.", source.name, page)
-    return None
+        return None
+    if served.problem:
+        return None
+    # Former bytes may have stood in: the rows are bad, or others are at it.
+    return served.page.read_at != former
 
 
 def refresh_all(
@@ -332,37 +238,45 @@ def refresh_all(
     site: SiteAddress,
     *,
     at_leisure: bool = False,
-    promptly: bool = False,
+    most: float = math.inf,
     progress: Callable[[int], object] = lambda pages: None,
-) -> int:
+) -> list[str]:
     """
-    Rebuild all pages whose rows changed; returns how many.
+    Rebuild all pages whose rows changed; return the sections that cannot be read.
 
-    With ``at_leisure`` those only that ``Leisure`` would rebuild, ``promptly`` or not,
-    but without a rest.
+    With ``at_leisure`` those only that were not rebuilt a moment ago. None where there
+    are more than ``most``.
     ``progress`` is called after each page with how many were rebuilt.
     """
     by_name = {source.name: source for source in sources}
-    done, failed = 0, set[_Place]()
+    done, tried, failed = 0, set[_Place](), dict[str, None]()
     for _ in range(_ROUNDS):
-        if at_leisure:
-            while unclear := unclear_changes(sources):
-                look_for_lost(sources, unclear)
-            now, pace = time.time(), _Pace.of(promptly=promptly)
-            wanted = _wanted_soon(sources, pace, now)
-            wanted = _refreshed_before(wanted, pace, now)
-        else:
-            wanted = _wanted(sources)
-        wanted = [place for place in wanted if place not in failed]
-        if not wanted:
+        new, others = _changed(sources)
+        wanted = dict.fromkeys([*new, *others])
+        lately = _refreshed_lately(wanted) if at_leisure else ()
+        left = [one for one in wanted if one not in tried and one not in lately]
+        if not left or len(left) > most:
             break
-        for name, number in wanted:
-            if _rebuild(by_name[name], number, site, at_leisure=at_leisure) is None:
-                failed.add((name, number))
-            else:
+        for name, number in left:
+            is_rebuilt = _rebuild(by_name[name], number, site, at_leisure=at_leisure)
+            if is_rebuilt:
                 done += 1
                 progress(done)
-    return done
+                continue
+            tried.add((name, number))
+            if is_rebuilt is None:
+                failed[name] = None
+    return list(failed)
+
+
+class OtherWork(Protocol):
+    """What else is done at leisure."""
+
+    def waits(self) -> bool:
+        """Return whether there is something to do."""
+
+    def do(self) -> bool:
+        """Do some of it; return whether that succeeded."""
 
 
 class Leisure:
@@ -370,72 +284,86 @@ class Leisure:
 
     def __init__(self) -> None:
         self._owner = uuid.uuid4().hex
-        self._places: deque[_Place] = deque()
+        #: Pages with new rows, and others; and from which the last one was.
+        self._new, self._others = deque[_Place](), deque[_Place]()
+        self._was_new = False
+        #: Whether any wait, though they were rebuilt a moment ago; and other work.
+        self._is_more = self._has_other = False
         self._listed_at = -LISTED
-        self._rest_until = 0.0
+        self._rest_until = self._other_from = 0.0
         self.has_lease = False
 
     def step(
         self,
         sources: Sequence[SectionSource],
         site: SiteAddress,
+        other: OtherWork,
         *,
         parts: int = 1,
-        promptly: bool = False,
     ) -> float | None:
         """
         Rebuild the next page if it is time; returns the seconds until it is again.
 
-        None if there is nothing to rebuild. ``parts`` is how many share the processor.
-        ``promptly`` also those pages for which somebody would have to ask, because a
-        cache answers for them.
+        None if there is nothing to do. ``parts`` is how many share the processor.
+        ``other`` work takes a part of the time.
         """
-        pace = _Pace.of(promptly=promptly)
-        rest = self._rest_until - time.monotonic()
-        if rest > 0:
-            return rest
+        now = time.monotonic()
+        if self._rest_until > now:
+            return self._rest_until - now
         begun = time.thread_time()
-        has_looked, wait = self._list(sources, pace)
-        if not (self._places or has_looked):
+        if not self.has_lease and self._is_claimed():
+            return IN_USE
+        is_new = now - self._listed_at >= (IN_USE if self._others else LISTED)
+        if is_new:
+            self._list(sources)
+            self._has_other = other.waits()
+        is_other = self._has_other and self._other_from <= now
+        if not (is_other or self._new or self._others):
             self.stop()
-            return wait
-        if self._places:
-            if not self._lease(_LEASE):
-                # Another process is at it.
-                self._places.clear()
-                return pace.listed
-            name, number = self._places.popleft()
-            by_name = {source.name: source for source in sources}
+            # What was assigned since the list was made is in the next one.
+            is_more = self._is_more or self._has_other or not is_new
+            return LISTED if is_more else None
+        if not self._lease(_LEASE):
+            # Another process is at it.
+            self._new.clear()
+            self._others.clear()
+            return LISTED
+        if is_other:
+            self._has_other = False
+            other.do()
+        else:
+            self._was_new = bool(self._new) and not (self._was_new and self._others)
+            name, number = (self._new if self._was_new else self._others).popleft()
+            by_name = {one.name: one for one in sources}
             _rebuild(by_name[name], number, site, at_leisure=True)
-        used = time.thread_time() - begun
+        rest = self._rest(time.thread_time() - begun, parts)
+        if is_other:
+            self._other_from = self._rest_until + max(LISTED, _OTHERS_REST * rest)
+        return rest
+
+    def _list(self, sources: Sequence[SectionSource]) -> None:
+        """List the pages to rebuild."""
+        new, others = _changed(sources)
+        self._is_more = bool(new or others)
+        lately = _refreshed_lately({*new, *others})
+        self._new = deque(one for one in new if one not in lately)
+        self._others = deque(one for one in others if one not in lately)
+        if not (self._new or self._others):
+            self._others.extend(_due(sources))
+        self._listed_at = time.monotonic()
+
+    def _rest(self, used: float, parts: int) -> float:
+        """Rest after so many seconds of processor time; return for how long."""
         share = get_settings().BACKGROUND_SHARE / parts
         rest = used * (1 / share - 1)
         self._rest_until = time.monotonic() + rest
         self._lease(rest + MARGIN)
         return rest
 
-    def _list(
-        self, sources: Sequence[SectionSource], pace: _Pace
-    ) -> tuple[bool, float | None]:
-        """
-        List the pages to rebuild, if the former list is done or old.
-
-        Returns whether bytes were searched for it, and the seconds until the next list
-        if there are no pages, None if none waits.
-        """
-        age = time.monotonic() - self._listed_at
-        if age < (pace.listed if self._places else pace.again):
-            return False, pace.again - age + 0.01
-        self._listed_at = time.monotonic()
-        unclear = unclear_changes(sources)
-        has_looked = bool(unclear) and self._lease(_LEASE)
-        if has_looked:
-            look_for_lost(sources, unclear)
-        now = time.time()
-        wanted = _wanted_soon(sources, pace, now)
-        eligible = _refreshed_before(wanted, pace, now)
-        self._places = deque(eligible or _due(sources, now))
-        return has_looked, pace.listed if wanted or unclear else None
+    def _is_claimed(self) -> bool:
+        """Return whether another process is at it, so that a list would be in vain."""
+        others = sections().filter(name="").exclude(claimed_by=self._owner)
+        return others.exclude(others.free()).exists()
 
     def _lease(self, seconds: float) -> bool:
         site = row_of("")
@@ -447,3 +375,22 @@ class Leisure:
         if self.has_lease:
             self.has_lease = False
             sections().filter(name="").release(self._owner)
+
+
+def rebuild_waiting(sources: Sequence[SectionSource], site: SiteAddress) -> None:
+    """
+    Rebuild the pages of some sections whose rows were saved, for a request.
+
+    Many are left to the background.
+    """
+    for source in sources:
+        database = definition(source).database
+        if remembers(database, source.name):
+            write_remembered(database)
+    rows = changes().filter(section__in=[source.name for source in sources])
+    waiting = list(rows.values_list("section", flat=True)[: _MOST_CHANGES + 1])
+    if 0 < len(waiting) <= _MOST_CHANGES:
+        changed = [source for source in sources if source.name in waiting]
+        assign_all(changed)
+        address = Site.current().stored_address(site)
+        refresh_all(changed, address, most=_MOST_PAGES)

@@ -34,7 +34,6 @@ from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
 
-from .models import Change
 from .queries import changes
 from .related import rows_concerned
 from .schedule import record_crossed
@@ -87,25 +86,6 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
             # A page was divided meanwhile.
             bounds = None
     return True
-
-
-@rendering_context(PLACEHOLDER_SITE)
-def assign_to_pages(
-    source: SectionSource, section: Section, found: Iterable[Change]
-) -> Bounds | None:
-    """
-    Note on changes of single keys the pages that own these, without writing it.
-
-    Returns the bounds that say so: they hold while the section's ``next_number`` does.
-    None where they are not known, or none of the changes needs them.
-    """
-    wanted = [change for change in found if change.page is None]
-    bounds = Bounds.of(source, section) if section.filled and wanted else None
-    if bounds is not None:
-        owners = bounds.pages({x.key for x in wanted if bounds.reads(x.key)})
-        for change in wanted:
-            change.page = owners.get(change.key)
-    return bounds
 
 
 @rendering_context(PLACEHOLDER_SITE)

@@ -8,21 +8,25 @@ database.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from django.apps import apps
 from django.db.models import CASCADE, DO_NOTHING, PROTECT, RESTRICT, Model, QuerySet
-from django.db.models.expressions import Col
+from django.db.models.expressions import Col, F
 from django.db.models.sql import Query
+from django.utils.translation import get_language, override
 
+from django_sitemaps_plus.sitemaps.as_columns import as_columns
 from django_sitemaps_plus.sitemaps.attributes import (
+    alias,
     declared_expressions,
     declared_related,
 )
 from django_sitemaps_plus.sitemaps.media import Related
-from django_sitemaps_plus.sitemaps.registry import instance
+from django_sitemaps_plus.sitemaps.registry import AnySitemap, instance
 from django_sitemaps_plus.sitemaps.sections import SectionSource, items_of
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
 
@@ -62,20 +66,37 @@ def dependencies(section: SectionSource) -> Dependencies | None:
     """Return what a section depends on; None if its items come from no model."""
     # Registered classes make a sitemap for each request.
     is_registered = section.registered is not None
-    return _dependencies(section.registered if is_registered else section.sitemap)
+    registered = section.registered if is_registered else section.sitemap
+    return _dependencies(registered, _columns_read(section.sitemap))
+
+
+@rendering_context(PLACEHOLDER_SITE)
+def _columns_read(sitemap: AnySitemap) -> frozenset[F]:
+    """Return the columns that are read in place of methods."""
+    # Where its route does not compile, a method is called: it depends on more then.
+    read = as_columns(sitemap, partial(items_of, sitemap), lambda route: [])
+    if not read.expressions:
+        return frozenset()
+    found = declared_expressions(read.sitemap).values()
+    return frozenset(one for one in found if isinstance(one, F))
 
 
 @lru_cache(maxsize=1024)
 @rendering_context(PLACEHOLDER_SITE)
-def _dependencies(registered: Any) -> Dependencies | None:
+def _dependencies(registered: Any, read: frozenset[F]) -> Dependencies | None:
     sitemap = instance(registered)
     items = items_of(sitemap)
     if not isinstance(items, QuerySet):
         return None
     columns = _Columns(items.model)
-    columns.of_query(items.annotate(**declared_expressions(sitemap)).query)
-    for slot in declared_related(sitemap).values():
-        columns.of_related(slot)
+    expressions = declared_expressions(sitemap)
+    expressions |= {alias("read", index): one for index, one in enumerate(read)}
+    for language in sitemap._languages() if sitemap.i18n else [get_language()]:
+        # What is translated has columns of its own in each language.
+        with override(language):
+            columns.of_query(items.annotate(**deepcopy(expressions)).query)
+            for slot in declared_related(sitemap).values():
+                columns.of_related(slot)
     return Dependencies(items.model, columns.related())
 
 
@@ -151,10 +172,12 @@ class _Columns:
         """Note which look-up leads from a row to each joined table."""
         paths: dict[str, str | None] = {}
         for name, join in query.alias_map.items():
-            relation = getattr(join, "join_field", None)
-            if relation is None:
+            relation: Any = getattr(join, "join_field", None)
+            if not join.parent_alias:
                 paths[name] = ""
                 continue
+            if not hasattr(relation, "name"):
+                continue  # a joined CTE: no relation, and no dependency
             before = paths.get(join.parent_alias)
             hidden = relation.name.endswith("+")
             path = None if before is None or hidden else f"{before}{relation.name}__"

@@ -17,9 +17,16 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from django.db import Error, OperationalError, connections, router, transaction
+from django.db import (
+    Error,
+    NotSupportedError,
+    OperationalError,
+    connections,
+    router,
+    transaction,
+)
 
-from django_sitemaps_plus.db import bounded, clock_sql
+from django_sitemaps_plus.db import bounded, clock_sql, parts
 from django_sitemaps_plus.pagination.queries import other_sites
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps import tenants
@@ -29,8 +36,6 @@ from .models import Change
 
 logger = logging.getLogger("django_sitemaps_plus")
 
-#: Rows of one INSERT.
-_ROWS = 500
 #: Seconds after which a save reads again which other Sites have sections.
 READ_AGAIN = 180.0
 #: Keys of a section in one transaction above which they become one range, and changes
@@ -42,6 +47,9 @@ PAUSE = 5.0
 PATIENCE = 3.0
 #: How much longer than a vain attempt the pause is.
 PAUSES = 20
+#: Seconds after its commit within which a hint is written, where the database can be
+#: reached again: a pause, and as long for the attempts before and after.
+LATE = 2 * PAUSES * PATIENCE
 #: Seconds between two log entries that say that changes cannot be recorded.
 _LOG_AGAIN = 60.0
 
@@ -72,32 +80,30 @@ def _insert(connection: Any, hints: Sequence[Hint]) -> None:
         for site in ([hint.site] if hint.site else sites[hint.section])
     ]
     with connection.cursor() as cursor:
-        for start in range(0, len(rows), _ROWS):
-            some = rows[start : start + _ROWS]
+        for some in parts(rows):
             sql = _insertion(connection.vendor, len(some), alone=alone)
             cursor.execute(sql, [part for row in some for part in row])
 
 
-def _definition(vendor: str, *, alone: bool) -> str:
+def _unhurried(vendor: str, *, alone: bool) -> str:
     """
-    Return the empty text, and on PostgreSQL have the commit not wait for the disk.
+    Return what is put behind a text to have PostgreSQL's commit not wait for the disk.
 
     That takes longer than all the rest. What a crash of the server loses, half a second
     at most, the next comparison finds. SET LOCAL would do nothing in autocommit.
     """
-    quick = "left(set_config('synchronous_commit', 'off', true), 0)"
-    return quick if vendor == "postgresql" and alone else "''"
+    quick = " || left(set_config('synchronous_commit', 'off', true), 0)"
+    return quick if vendor == "postgresql" and alone else ""
 
 
 @lru_cache(maxsize=64)
 def _insertion(vendor: str, count: int, *, alone: bool) -> str:
     """Return the statement that writes so many rows, each with its site."""
     quote = "`" if vendor == "mysql" else '"'
-    names = (*Hint._fields, "at", "definition")
-    columns = ", ".join(f"{quote}{name}{quote}" for name in names)
-    given = f"%s, %s, %s, %s, %s, %s, {clock_sql(vendor)}"
-    first = _definition(vendor, alone=alone)
-    rows = ", ".join([f"({given}, {first})", *[f"({given}, '')"] * (count - 1)])
+    columns = ", ".join(f"{quote}{name}{quote}" for name in (*Hint._fields, "at"))
+    rest = f"%s, %s, %s, %s, %s, {clock_sql(vendor)}"
+    first = f"(%s{_unhurried(vendor, alone=alone)}, {rest})"
+    rows = ", ".join([first, *[f"(%s, {rest})"] * (count - 1)])
     return f"INSERT INTO sitemaps_plus_change ({columns}) VALUES {rows}"  # noqa: S608 (names)
 
 
@@ -183,6 +189,7 @@ def _write(
         hints = [*_late.pop(tenants.current_tenant_key(), []), *hints]
     started = time.monotonic()
     try:
+        clock_sql(connection.vendor)  # other drivers may lack what comes next
         bound = bounded(connection, PATIENCE) if is_bounded else nullcontext()
         with bound, _own_block(connection), _patience(connection, wait=wait):
             _insert(connection, hints)
@@ -193,7 +200,7 @@ def _write(
         else:
             took = time.monotonic() - started
             _log(connection.alias, error)
-            if not _is_lost(connection):
+            if isinstance(error, NotSupportedError) or not _is_lost(connection):
                 return
             pause = max(PAUSE, PAUSES * took)
             _away_until[connection.alias] = time.monotonic() + pause

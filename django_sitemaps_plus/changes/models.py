@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemaps_plus import hooks
 from django_sitemaps_plus.sitemaps.site_rows import SiteRow
 
 
@@ -31,14 +32,6 @@ class Change(SiteRow):
     at = models.FloatField()
     #: The number of the page that owns the key. Null: not assigned yet.
     page = models.PositiveIntegerField(_("page"), null=True, blank=True)
-    #: The entries that were reported, as ``events.reported_text`` writes them, when
-    #: their rows were read, and the definition they were rendered by. Null: not yet.
-    reported = models.TextField(null=True, blank=True)  # noqa: DJ001 (null is not yet)
-    reported_at = models.FloatField(null=True, blank=True)
-    definition = models.CharField(max_length=64, blank=True, default="")
-    #: Whether its row may have lost a URL that the page lists: it is not listed any
-    #: more, or elsewhere. Null: not known yet (``storing.lost`` looks).
-    loses_url = models.BooleanField(null=True, blank=True)
 
     class Meta:
         app_label = "sitemaps_plus"
@@ -46,10 +39,6 @@ class Change(SiteRow):
             models.Index(
                 fields=["site", "section", "page", "id"],
                 name="sitemaps_plus_change_page",
-            ),
-            models.Index(
-                fields=["site", "section", "reported_at", "id"],
-                name="sitemaps_plus_change_report",
             ),
         ]
         verbose_name = _("waiting change")
@@ -61,10 +50,10 @@ class Change(SiteRow):
 
 class UrlChange(SiteRow):
     """
-    What happened to a URL: added, changed or removed.
+    What a page said of a URL: listed newly, with other contents, or no longer.
 
-    Engines are notified in the order of ``id``. Locations are paths on the site's
-    origin, or whole URLs of another.
+    Whether a removed one is listed nowhere, the gate decides. Locations are paths on
+    the site's origin, or whole URLs of another.
     """
 
     class Kind(models.TextChoices):
@@ -73,6 +62,11 @@ class UrlChange(SiteRow):
         ADDED = "added", _("added")
         CHANGED = "changed", _("changed")
         REMOVED = "removed", _("removed")
+
+    #: Seconds for which the rows are stored at least: long enough to see in the admin
+    #: what happened last weekend, and to notify an engine that did not answer for days.
+    #: What was not submitted by then, crawlers have found in the sitemap.
+    KEEP = 7 * 86_400
 
     section = models.CharField(_("section"), max_length=100)
     kind = models.CharField(max_length=7, choices=Kind.choices)
@@ -84,16 +78,9 @@ class UrlChange(SiteRow):
     title = models.CharField(max_length=200, blank=True, default="")
     #: Seconds since the epoch, by the database's clock.
     at = models.FloatField()
-    #: The number of the page that said so, or of the one that lists it since a split.
-    #: Null: not known.
-    page = models.PositiveIntegerField(null=True, blank=True)
-    #: Added, but already reported as changed: not for whoever was notified of that.
-    late = models.BooleanField(default=False)
-    #: The page that said so lists the URL no longer, or that is why this was written.
-    missing = models.BooleanField(default=False)
     #: Too many URLs were removed at once: it waits until somebody confirms them.
     on_hold = models.BooleanField(default=False)
-    #: When it was put into the outbox. Null: not yet.
+    #: When the gate (``delivery.gate``) passed it on. Null: not yet.
     queued_at = models.FloatField(null=True, blank=True)
     #: When ``urls_changed`` may be sent for it, or when the claim of a process that is
     #: sending it ends. Null: it was sent, or nobody listened.
@@ -126,6 +113,11 @@ class UrlChange(SiteRow):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.location}"
+
+    @classmethod
+    def stored_for(cls) -> float:
+        """Return for how many seconds rows are stored: longer where an app asks."""
+        return max(cls.KEEP, hooks.looks_back())
 
 
 class RelatedState(SiteRow):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection
 from typing import Any
 
@@ -55,24 +54,15 @@ def _of_page_query(unassigned: bool, most: int) -> Any:
 _OF_PAGE = Prepared(_of_page_query)
 
 
-def deleting(ids: Collection[int], unreported: Collection[int]) -> Step:
-    """
-    Return the step that deletes some changes.
-
-    Of those that are ``unreported``, too, which nobody has reported since.
-    """
+def deleting(ids: Collection[int]) -> Step:
+    """Return the step that deletes some changes."""
     count, values = listed("id", ids)
-    new, more = listed("new", unreported) if unreported else (0, {})
-    return Step(_DELETE, (count, new), {"site": Site.current().key, **values, **more})
+    return Step(_DELETE, (count,), {"site": Site.current().key, **values})
 
 
-def _delete_query(ids: int, unreported: int) -> Any:
+def _delete_query(ids: int) -> Any:
     rows = Change.objects.filter(site=Slot("site"))
-    rows = rows.filter(pk__in=slots("id", ids))
-    if unreported:
-        is_new = Q(pk__in=slots("new", unreported))
-        rows = rows.filter(Q(reported_at=None) | ~is_new)
-    return delete(rows)
+    return delete(rows.filter(pk__in=slots("id", ids)))
 
 
 _DELETE = Prepared(_delete_query)
@@ -86,8 +76,3 @@ def url_changes() -> QuerySet[UrlChange]:
 def related_states() -> QuerySet[RelatedState]:
     """Return what the site knows of related objects, in the database for writing."""
     return RelatedState.objects.on_site()
-
-
-def location_digest(location: str) -> str:
-    """Return what stands for a location in an index: locations are too long for one."""
-    return hashlib.blake2b(location.encode(), digest_size=16).hexdigest()

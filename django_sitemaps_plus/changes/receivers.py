@@ -8,19 +8,20 @@ receiver for deletes takes a model off Django's fast path. The receivers only re
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.apps import apps
-from django.conf import settings
-from django.db import DatabaseError, OperationalError, connections, router
+from django.db import DatabaseError, router
 from django.db.models import Model
 from django.db.models.signals import m2m_changed, post_save, pre_delete
-from django.utils.module_loading import import_string
 
-from django_sitemaps_plus.db import aliases_of, locks_late
+from django_sitemaps_plus.db import (
+    aliases_of,
+    locks_late,
+    no_queries,
+    refusing_queries,
+)
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
@@ -130,66 +131,13 @@ _listeners: dict[type[Model], _Listeners] = {}
 unwatched: dict[tuple[str, str], str] = {}
 
 
-class NoQueriesError(OperationalError):
-    """A query at startup, when none may be made."""
-
-
-@contextmanager
-def no_queries() -> Iterator[None]:
-    """
-    Refuse every query; a connection that was opened for one is closed again.
-
-    Only the current Site can be looked up: a stand-in with its key, which is all that
-    a query needs. Not while requests are answered: they would see it too.
-    """
-    with _stand_in_site(), _refusing():
-        yield
-
-
-@contextmanager
-def _stand_in_site() -> Iterator[None]:
-    pk = getattr(settings, "SITE_ID", None)
-    if not pk or not apps.is_installed("django.contrib.sites"):
-        yield
-        return
-    cache = import_string("django.contrib.sites.models.SITE_CACHE")
-    if pk in cache:
-        yield
-        return
-    cache[pk] = apps.get_model("sites.Site")(pk=pk, domain="localhost")
-    try:
-        yield
-    finally:
-        cache.pop(pk, None)
-
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    def refuse(*args: Any) -> None:
-        raise NoQueriesError("items() runs a query when it is called")
-
-    opened = {alias for alias in connections if connections[alias].connection}
-    # A refused UPDATE has harmed no transaction that is open.
-    broken = {alias: connections[alias].needs_rollback for alias in connections}
-    for alias in connections:
-        connections[alias].execute_wrappers.append(refuse)
-    try:
-        yield
-    finally:
-        for alias in connections:
-            connections[alias].execute_wrappers.remove(refuse)
-            connections[alias].needs_rollback = broken[alias]
-            if alias not in opened and connections[alias].connection:
-                connections[alias].close()
-
-
 def connect(*, at_startup: bool = False) -> None:
     """
     Listen to the models of every registered section, and to no others.
 
     Sections that only the database knows are listened to once they are known.
     """
-    guard = no_queries if at_startup else _refusing
+    guard = no_queries if at_startup else refusing_queries
     _disconnect()
     unwatched.clear()
     try:
@@ -207,7 +155,9 @@ def connect(*, at_startup: bool = False) -> None:
             m2m_changed.connect(
                 _m2m_changed, sender=model, weak=False, dispatch_uid=_UID
             )
-        if _wants_deletes(model, listeners):
+        # Django never tells of rows of a many-to-many relation without a model.
+        wanted = listeners.own_deletes or listeners.related_deletes
+        if wanted and not model._meta.auto_created:
             pre_delete.connect(_pre_delete, sender=model, weak=False, dispatch_uid=_UID)
 
 
@@ -267,12 +217,6 @@ def _listen(name: str) -> None:
                 listeners.related_deletes.append((recorder, related))
 
 
-def _wants_deletes(model: type[Model], listeners: _Listeners) -> bool:
-    # Django never tells of rows of a many-to-many relation without a model.
-    wanted = listeners.own_deletes or listeners.related_deletes
-    return bool(wanted) and not model._meta.auto_created
-
-
 def contended() -> set[str]:
     """
     Return databases where recording has its price under concurrent writes.
@@ -305,13 +249,15 @@ def _post_save(
     **kwargs: Any,
 ) -> None:
     listeners = _listeners.get(sender)
-    if raw or listeners is None:
+    if listeners is None:
         return
     try:
         with remembering(using) as bag:
             for recorder in listeners.own:
+                # A raw instance may lack what records() asks it for.
                 if recorder.concerns(using) and (
-                    recorder.records is None
+                    raw
+                    or recorder.records is None
                     or recorder.records(
                         instance, created=created, update_fields=update_fields
                     )

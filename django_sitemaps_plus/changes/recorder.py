@@ -19,7 +19,7 @@ from weakref import ref
 from django.db import connections, transaction
 
 from django_sitemaps_plus.sitemaps import tenants
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
 from django_sitemaps_plus.sitemaps.site import Site
 
 from .hints import MOST_KEYS, Hint, database, write_hints
@@ -93,8 +93,8 @@ class _Keys:
         if not self.unloaded or self.whole:
             return
         rows = self.key.model._base_manager.using(self.database)
-        found = rows.filter(pk__in=list(self.unloaded)).values_list(*self.key.names)
-        keys = list(found)
+        found = plain(rows.filter(pk__in=list(self.unloaded)))
+        keys = list(found.values_list(*self.key.names))
         # Where an object was deleted, its key is unknown.
         self.whole = len(keys) < len(self.unloaded)
         for value in keys:

@@ -19,7 +19,7 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 
 from django_sitemaps_plus.db import retrying
-from django_sitemaps_plus.sitemaps.keys import Key
+from django_sitemaps_plus.sitemaps.keys import Key, plain
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 
 from .dependencies import Dependency, dependencies
@@ -47,7 +47,7 @@ def rows_concerned(section: SectionSource, label: str, pk: str) -> list[str] | N
     states = related_states().filter(section=section.name, model=label, key=pk)
     # Locked before the row is read: whoever reads later writes later.
     former = states.select_for_update().first()
-    now = _state_of(section, model, related, pk)
+    now = next(iter(_states_of(section, model, related, [pk]).values()), None)
     if now is None or (former is not None and former.state == now):
         return []
     if former is None:
@@ -116,24 +116,14 @@ def _related(
     return None
 
 
-def _state_of(
-    section: SectionSource, model: type[Model], related: Dependency, pk: str
-) -> str | None:
-    """Return a digest of the fields that matter; None if there is no such row."""
-    return next(iter(_states_of(section, model, related, [pk]).values()), None)
-
-
 def _states_of(
-    section: SectionSource,
-    model: type[Model],
-    related: Dependency,
-    pks: Sequence[str],
+    section: SectionSource, model: type[Model], related: Dependency, pks: Sequence[str]
 ) -> dict[str, str]:
-    """Return the same of several objects, as far as there are such rows."""
+    """Return digests of the fields that matter, as far as there are such rows."""
     rows = model._base_manager.using(database_of(section.sitemap.items()))
     names = [related.link] if related.link else sorted(related.fields)
     try:
-        found = list(rows.filter(pk__in=pks).values_list("pk", *names))
+        found = list(plain(rows.filter(pk__in=pks)).values_list("pk", *names))
     except (ValueError, ValidationError):
         return {}
     return {str(pk): _state(section, related, tuple(rest)) for pk, *rest in found}
@@ -160,6 +150,6 @@ def _dependent_rows(
         return None
     # Not of the items alone: they may be listed only until the page is built again.
     rows = key.model._base_manager.using(database_of(section.sitemap.items()))
-    found = rows.filter(**{related.path: pk}).order_by().values_list(*key.names)
+    found = plain(rows.filter(**{related.path: pk})).order_by().values_list(*key.names)
     keys = {key.dumps(value) for value in found[: MOST_ROWS + 1]}
     return None if len(keys) > MOST_ROWS else sorted(keys)

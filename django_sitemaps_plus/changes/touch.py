@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from django.db.models import Model, QuerySet
 from django.utils.asyncio import async_unsafe
 
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of, source
 from django_sitemaps_plus.sitemaps.site import Site, working_for
@@ -17,6 +18,8 @@ from .hints import MOST_KEYS
 from .receivers import key_of_instance
 from .recorder import remembering
 
+logger = logging.getLogger("django_sitemaps_plus")
+
 
 @async_unsafe
 def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
@@ -25,9 +28,20 @@ def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
     for site in Site.all():
         with working_for(site):
             for name in registry.sources():
-                section = source(name)
-                if section.key is not None and _reads(section, section.key, model):
-                    _remember(section, section.key, changed)
+                try:
+                    section = source(name)
+                    key = section.key
+                    if key is None or not _reads(section, key, model):
+                        continue
+                except Exception:
+                    # Another section's, and the user's own work goes on.
+                    logger.exception(
+                        "A change of %s could not be recorded for the section %r.",
+                        model._meta.label,
+                        name,
+                    )
+                    continue
+                _remember(section, key, changed)
 
 
 def _reads(section: SectionSource, key: Key, model: type[Model]) -> bool:
@@ -80,23 +94,20 @@ def _keys(key: Key, queryset: QuerySet[Any]) -> list[KeyValue] | None:
     Of very many the first and the last: a range is as good.
     """
     names = key.names
-    if not {known.model for known in key.fields} <= _lineage(queryset.model):
+    lineage = {known.model for known in queryset.model._meta.concrete_fields}
+    if not {known.model for known in key.fields} <= lineage:
         if names != (key.model._meta.pk.attname,):
             return None
         # A parent's rows: the same primary keys.
         names = ("pk",)
     query = queryset.query
-    plain = not (query.is_sliced or query.combinator or query.distinct_fields)
-    rows = queryset.order_by() if plain else queryset
-    found = list(rows.values_list(*names)[: MOST_KEYS + 1])
+    is_whole = not (query.is_sliced or query.combinator or query.distinct_fields)
+    rows = queryset.order_by() if is_whole else queryset
+    found = list(plain(rows).values_list(*names)[: MOST_KEYS + 1])
     if len(found) <= MOST_KEYS:
         return found
-    if not plain or not key.is_whole:
+    if not is_whole or not key.is_whole:
         return None
-    ordered = queryset.order_by(*names).values_list(*names)
+    ordered = plain(queryset).order_by(*names).values_list(*names)
     # So many become a range, from the first to the last.
     return [*found, *ordered[:1], *ordered.reverse()[:1]]
-
-
-def _lineage(model: type[Model]) -> set[type[Model]]:
-    return {known.model for known in model._meta.concrete_fields}

@@ -14,7 +14,7 @@ from django.db import DatabaseError, connections, router
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Model
 
-from django_sitemaps_plus.building.by_position import MOST_PAGES, position_pages
+from django_sitemaps_plus.building.by_position import position_pages
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.pagination.queries import ledger
@@ -25,7 +25,13 @@ from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
 
 from .locations import check_same_urls
 from .messages import check, message
-from .sections import check_section, is_legal_limit, unreadable, without_queries
+from .sections import (
+    check_section,
+    is_legal_limit,
+    model_of,
+    unreadable,
+    without_queries,
+)
 
 _SHELL = 'Run: manage.py shell -c "from django.contrib.sites.models import Site; '
 
@@ -154,6 +160,8 @@ def _sound_source(name: str) -> SectionSource | None:
 def _check_position(source: SectionSource) -> Iterator[CheckMessage]:
     cls = type(source.sitemap)
     try:
+        if model_of(source) is not None:
+            return  # the check of its class says so
         count = position_pages(source)
     except ConfigurationError:
         return  # E008 says so
@@ -161,16 +169,11 @@ def _check_position(source: SectionSource) -> Iterator[CheckMessage]:
         yield unreadable(source.name, error, cls)
         return
     if count > 1:
-        cost = "Late pages are slow, and entries move between pages."
-        if count > MOST_PAGES:
-            cost = (
-                f"Above {MOST_PAGES} pages, each is built for each request, and search "
-                "engines are not notified of changes."
-            )
         yield message(
             "W009",
             f"Section {source.name!r} has {count} pages, and is paged by position: "
-            f"{source.by_position}. {cost}",
+            f"{source.by_position}. Late pages are slow, and entries move between "
+            "pages.",
             "Let items() return a plain queryset, or shorten the list.",
             cls,
         )

@@ -11,12 +11,16 @@ from django.core.checks import CheckMessage
 from django_sitemaps_plus.conf import NAME, advice, get_settings
 from django_sitemaps_plus.delivery import engines, workers
 from django_sitemaps_plus.engines import asking
-from django_sitemaps_plus.engines.base import DOCUMENTS, EVENTS, Engine
+from django_sitemaps_plus.engines.base import EVENTS, Engine
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.errors import page
 
-from .messages import check, message, section_names_of_all_sites
-from .settings import SET_BASE_URL, has_address
+from .messages import (
+    check,
+    message,
+    section_names_of_all_sites,
+    without_address,
+)
 
 
 @check()
@@ -26,9 +30,9 @@ def check_engines(**kwargs: Any) -> Iterator[CheckMessage]:
     for name in aliases:
         yield from _check_engine(name)
     yield from _check_services()
-    if aliases and not has_address():
+    if aliases:
         text = "Engines are configured, but the site's address is not: nothing is sent."
-        yield message("W030", text, SET_BASE_URL)
+        yield from without_address("W030", text)
 
 
 def _check_engine(name: str) -> Iterator[CheckMessage]:
@@ -94,7 +98,7 @@ def _check_services() -> Iterator[CheckMessage]:
 
 def _share(one: Engine, other: Engine, sections: list[str]) -> bool:
     """Return whether two engines are notified of the same events of some section."""
-    return DOCUMENTS in {*one.events} & {*other.events} or any(
+    return (one.wants_documents and other.wants_documents) or any(
         one.wants(section, event) and other.wants(section, event)
         for section in sections
         for event in EVENTS

@@ -9,24 +9,27 @@ from typing import Any
 from django.core.checks import CheckMessage
 from django.db.models import Model, QuerySet
 from django.urls import NoReverseMatch
+from django.utils.functional import Promise
 from django.utils.translation.trans_real import language_code_re
 
-from django_sitemaps_plus.exceptions import ConfigurationError
+from django_sitemaps_plus.exceptions import ConfigurationError, describe
 from django_sitemaps_plus.protocol.errors import LocationError, excerpt
 from django_sitemaps_plus.protocol.locations import (
     absolute,
     local_path,
+    page_of,
     refuse_outside,
 )
 from django_sitemaps_plus.protocol.writers import is_language
-from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.attributes import is_expression, is_method
 from django_sitemaps_plus.sitemaps.classes import StaticSitemap
+from django_sitemaps_plus.sitemaps.media import settled
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route, problem_of_name
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
     gives_entries,
+    hosts_of,
     overridden,
 )
 from django_sitemaps_plus.sitemaps.site import (
@@ -54,8 +57,9 @@ _HOOKS = (
 
 
 def check_location(source: SectionSource) -> Iterator[CheckMessage]:
-    """E007, E014 to E017: no location, or one that leads nowhere; languages."""
+    """E007, E014 to E017, E023, W029: no location, or a wrong one; languages."""
     sitemap = source.sitemap
+    yield from _check_host(source)
     if not _has_own_location(sitemap):
         yield from _check_absolute_url(source)
     elif isinstance(sitemap, StaticSitemap):
@@ -63,6 +67,21 @@ def check_location(source: SectionSource) -> Iterator[CheckMessage]:
     yield from _check_constant(source)
     yield from _check_path(source)
     yield from _check_hreflang(sitemap)
+
+
+def _check_host(source: SectionSource) -> Iterator[CheckMessage]:
+    """E023: a ``get_domain()`` that says another host than ``BASE_URL``."""
+    if source.hook != "get_domain":
+        return
+    says, host = hosts_of(source.sitemap)
+    if host:
+        yield message(
+            "E023",
+            f"get_domain() of section {source.name!r} returns {says!r}, but the host "
+            f"of BASE_URL counts: {host!r}.",
+            f"Remove get_domain(), or write {says!r} in BASE_URL. A section of another "
+            'host is registered for that one: @register(site="…"), one of SITES.',
+        )
 
 
 def _has_own_location(sitemap: AnySitemap) -> bool:
@@ -114,6 +133,8 @@ def _check_names(source: SectionSource) -> Iterator[CheckMessage]:
             f"Write names = [{sitemap.names!r}].",
         )
         return
+    for item in sitemap.items():
+        yield from _check_part(source, item, "names")
     seen = set()
     for language in source.languages:
         with rendering_context(PLACEHOLDER_SITE, language):
@@ -135,6 +156,8 @@ def _problem_of(sitemap: AnySitemap, item: Any) -> str:
     try:
         sitemap.location(item)
     except NoReverseMatch as error:
+        if isinstance(item, Promise):
+            return str(error)
         name = item if isinstance(item, str) else item[0]
         return problem_of_name(str(name)) or str(error)
     except Exception as error:  # neither a name nor a pair, or a converter of theirs
@@ -147,14 +170,29 @@ def _problem_of(sitemap: AnySitemap, item: Any) -> str:
     return ""
 
 
+def _check_part(source: SectionSource, given: Any, name: str) -> Iterator[CheckMessage]:
+    """W029: a part of a page, which crawlers request as the page."""
+    if isinstance(given, str) and "#" in given:
+        page = page_of(given)
+        yield message(
+            "W029",
+            f"Section {source.name!r}: {given!r} is a part of the page {page!r}, which "
+            "is listed once.",
+            f"Write {page!r} into {name}, or remove {given!r} if it is there already.",
+        )
+
+
 def _check_constant(source: SectionSource) -> Iterator[CheckMessage]:
     """E016: a location that is the same for all items, and cannot be."""
     value: Any = getattr(source.sitemap, "location", None)
     if is_method(value) or is_expression(value) or isinstance(value, Route):
         return
+    yield from _check_part(source, value, "location")
     try:
-        _refuse(value)
-    except LocationError as error:
+        with rendering_context(PLACEHOLDER_SITE):
+            value = settled(value)
+            _refuse(page_of(value) if value else value)
+    except (LocationError, NoReverseMatch) as error:
         yield message(
             "E016",
             f"Section {source.name!r} can list nothing: {error}.",

@@ -7,16 +7,18 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any, NamedTuple
 
+from django.apps import apps
 from django.core.checks import CheckMessage, Error
 from django.core.checks import Warning as CheckWarning
 from django.db import DatabaseError
 
-from django_sitemaps_plus.changes.receivers import no_queries
+from django_sitemaps_plus.db import no_queries
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.errors import page
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, working_for
 
+SET_BASE_URL = 'Set SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}.'
 #: Yields what is wrong.
 Check = Callable[..., Iterator[CheckMessage]]
 
@@ -95,3 +97,16 @@ def section_names() -> list[str]:
         return []
     except DatabaseError:
         return list(registry.known())
+
+
+def has_address() -> bool:
+    """Return whether ``BASE_URL``, Sites or tenants say where the site is."""
+    site = Site.current()
+    is_said = bool(site.tenant or site.base_url)
+    return is_said or apps.is_installed("django.contrib.sites")
+
+
+def without_address(number: str, text: str) -> Iterator[CheckMessage]:
+    """Yield a message if nothing says where the site is."""
+    if not has_address():
+        yield message(number, text, SET_BASE_URL)

@@ -7,14 +7,15 @@ from typing import Any
 
 from django.core.checks import CheckMessage
 from django.core.exceptions import FieldError
-from django.db import router
+from django.db import NotSupportedError, connections, router
 from django.db.models import Model, deletion
 
 from django_sitemaps_plus.changes import receivers
 from django_sitemaps_plus.changes.dependencies import Dependencies, dependencies
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.db import aliases_of
+from django_sitemaps_plus.db import aliases_of, clock_sql
 from django_sitemaps_plus.exceptions import ConfigurationError, RouteError
+from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, object_path_reason
 from django_sitemaps_plus.sitemaps.site import Site
@@ -24,6 +25,22 @@ from .messages import check, message
 #: What the database itself does when a foreign key's target is deleted (Django 6.1).
 _IN_DATABASE: Any = getattr(deletion, "DatabaseOnDelete", ())
 _DB_CASCADE: Any = getattr(deletion, "DB_CASCADE", None)
+
+
+@check()
+def check_vendor(**kwargs: Any) -> Iterator[CheckMessage]:
+    """E003: a database that this package does not know."""
+    using = ledger()
+    try:
+        clock_sql(connections[using].vendor)
+    except NotSupportedError as error:
+        yield message(
+            "E003",
+            f"The tables of django_sitemaps_plus are in the database {using!r}, and "
+            f"{error}.",
+            "Have a router choose a SQLite, PostgreSQL, MySQL or MariaDB database for "
+            "the app 'sitemaps_plus'.",
+        )
 
 
 @check()

@@ -15,7 +15,7 @@ from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.checks import CheckMessage, Tags
 from django.urls import get_resolver
 
-from django_sitemaps_plus.changes.receivers import no_queries
+from django_sitemaps_plus.db import no_queries
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.registry import instance, registry
 from django_sitemaps_plus.sitemaps.site import Site
@@ -53,6 +53,19 @@ def check_registration(**kwargs: Any) -> Iterator[CheckMessage]:
             "has it, name that one in a setting such as BLOG_URLCONF.",
             cls,
         )
+
+
+def check_modules() -> Iterator[CheckMessage]:
+    """W022: modules ``sitemap``, which nothing imports."""
+    for app in apps.get_app_configs():
+        file = Path(app.path, "sitemap.py")
+        if file.exists() and _INSTALLED.isdisjoint(file.parts):
+            yield message(
+                "W022",
+                f"No section is registered, and {app.name}.sitemap is not looked at: "
+                "sitemaps are found in modules called sitemaps.",
+                f"Type: mv {file} {file.with_stem('sitemaps')}",
+            )
 
 
 def _has_another_urlconf() -> bool:

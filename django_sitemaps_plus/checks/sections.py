@@ -6,6 +6,7 @@ import datetime as dt
 import re
 import time
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -13,18 +14,20 @@ from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.checks import CheckMessage
 from django.core.exceptions import FieldError
 from django.db import Error as DatabaseError
-from django.db.models import F, QuerySet
+from django.db.models import F, Model, QuerySet
 from django.db.models.expressions import Col
 from django.db.models.functions import Random
 from django.db.models.lookups import IsNull
+from django.db.models.query import RawQuerySet
 from django.db.models.sql.constants import LOUTER
+from django.db.models.sql.datastructures import Join
 from django.db.models.sql.query import Query
 from django.db.models.sql.where import AND, OR, WhereNode
 from django.utils import timezone
 
-from django_sitemaps_plus.changes.receivers import NoQueriesError, no_queries
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.exceptions import ConfigurationError, RouteError
+from django_sitemaps_plus.db import NoQueriesError, no_queries
+from django_sitemaps_plus.exceptions import ConfigurationError, RouteError, describe
 from django_sitemaps_plus.protocol.dates import w3c
 from django_sitemaps_plus.protocol.errors import EntryError, excerpt
 from django_sitemaps_plus.protocol.limits import CHANGEFREQS, MAX_ENTRIES
@@ -35,10 +38,13 @@ from django_sitemaps_plus.protocol.writers import (
 )
 from django_sitemaps_plus.rendering.related_rows import statements_of
 from django_sitemaps_plus.rendering.row_path import RowPlan
-from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.attributes import (
     alias,
+    annotated,
+    attribute_of,
     declared,
+    declared_expressions,
+    declared_related,
     has_expressions,
     is_expression,
     is_method,
@@ -46,9 +52,11 @@ from django_sitemaps_plus.sitemaps.attributes import (
     moments,
 )
 from django_sitemaps_plus.sitemaps.classes import IMPORTED_AT, unqueryable
+from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.registry import AnySitemap, ambiguous_names, registry
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
+    BY_WINDOW,
     SectionSource,
     gives_entries,
     items_of,
@@ -61,7 +69,7 @@ from django_sitemaps_plus.sitemaps.site import (
     rendering_context,
 )
 
-from .attributes import check_attributes, check_left_out, check_model, check_news
+from .attributes import check_attributes, check_model, check_news
 from .locations import check_location
 from .messages import check, message, section_names
 from .recording import check_database, check_recording
@@ -177,10 +185,45 @@ def _check_sitemap(name: str, sitemap: AnySitemap) -> Iterator[CheckMessage]:
     yield from _check_now(sitemap)
     yield from _check_order(source)
     yield from _check_languages(sitemap)
-    yield from check_left_out(source)
     if source.key is not None:
         yield from check_database(source, source.key)
         yield from check_recording(source)
+    elif (model := model_of(source)) is not None:
+        yield _unreported(source, model)
+
+
+def model_of(source: SectionSource) -> type[Model] | None:
+    """Return the model of which a section by position lists rows; None if of none."""
+    items = source.sitemap.items()
+    if isinstance(items, (QuerySet, RawQuerySet)):
+        return items.model
+    first = next(iter(items), None) if isinstance(items, (list, tuple)) else None
+    return type(first) if isinstance(first, Model) else None
+
+
+def _unreported(source: SectionSource, model: type[Model]) -> CheckMessage:
+    """Return W009: rows of a model, of which search engines hear nothing."""
+    hint = (
+        "Let items() return a queryset that is not read, sliced or combined: return "
+        f"{model.__name__}.objects.filter(…)."
+    )
+    if source.by_position == BY_WINDOW:
+        hint = (
+            f"Filter by a Subquery: newest = {model.__name__}.objects.filter(…=OuterRef"
+            "(…)).order_by(…), and .filter(pk=Subquery(newest.values('pk')[:1]))."
+        )
+    if source.contrib_pages:
+        hint = (
+            "Register a class that does not override it: get_urls_for_item() gives the "
+            "entries of an item, BASE_URL and protocol the address."
+        )
+    return message(
+        "W009",
+        f"Section {source.name!r} is paged by position: {source.by_position}. Its "
+        "pages are built for each request, and search engines are not notified of "
+        f"changes of {model._meta.label}.",
+        hint,
+    )
 
 
 _OUR_NAMES = re.compile(rf"\b{alias('')}\w+(, |$)")
@@ -240,6 +283,46 @@ def _check_expressions(source: SectionSource) -> Iterator[CheckMessage]:
         hint = "Let items() return an unevaluated queryset, or use methods only."
     if text:
         yield message("E008", text, hint)
+    elif source.key is not None:
+        yield from _check_windows(source, source.key)
+        yield from _check_several(source)
+
+
+def _check_several(source: SectionSource) -> Iterator[CheckMessage]:
+    """W027: an expression over a relation of which a row may have several objects."""
+    items, declared = items_of(source.sitemap), declared_expressions(source.sitemap)
+    query = annotated(items, declared, source.sitemap).query
+    for name in query.alias_map.keys() - items.query.alias_map.keys():
+        relation: Any = getattr(query.alias_map[name], "join_field", None)
+        if query.group_by is None and getattr(relation, "multiple", False):
+            model, field = relation.related_model, relation.field.name
+            yield message(
+                "W027",
+                f"An expression of section {source.name!r} reads the relation "
+                f"{relation.name!r}: once an item has two of them, its row comes "
+                "twice, and its page cannot be built.",
+                f"Choose one: Subquery({model.__name__}.objects.filter({field}="
+                "OuterRef('pk')).values('…')[:1]); for images use Related().",
+            )
+
+
+def _check_windows(source: SectionSource, key: Key) -> Iterator[CheckMessage]:
+    """E022: values that depend on which rows a page has."""
+    sitemap, every = source.sitemap, key.model._base_manager.all()
+    declared = declared_expressions(sitemap)
+    own = annotated(items_of(sitemap), declared, sitemap).query.annotations
+    values = [(name, own[name]) for name in declared_expressions(sitemap)]
+    for name, slot in declared_related(sitemap).items():
+        selected = slot.rows(every, key.names).query.annotation_select
+        values += [(name, value) for value in selected.values()]
+    found = [attribute_of(name) for name, one in values if one.contains_over_clause]
+    for name in dict.fromkeys(found):
+        yield message(
+            "E022",
+            f"Section {source.name!r}: {name} has a window function, which sees the "
+            "rows of one page only, so that its value depends on where pages begin.",
+            f"Use Subquery() in its place, which sees all rows: {name} = Subquery(…).",
+        )
 
 
 # Columns that may be NULL
@@ -259,7 +342,7 @@ def _check_nulls(source: SectionSource) -> Iterator[CheckMessage]:
         field = expression.name  # type: ignore[attr-defined]  # no stub
         selected = alias("location", param)
         try:
-            query = items.annotate(**{selected: expression}).query
+            query = items.annotate(**{selected: deepcopy(expression)}).query
         except FieldError:
             return  # E008 says so
         column = query.annotations[selected]
@@ -282,6 +365,8 @@ def _may_be_null(query: Query, table: str, column: Any) -> bool:
     join: Any = query.alias_map[table]
     if join.join_type != LOUTER:
         return False
+    if not isinstance(join, Join):
+        return True  # a CTE's
     # No row at the other end of a relation is NULL in all its columns.
     return _may_be_null(query, join.parent_alias, join.join_field)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings as django_settings
 from django.core.checks import CheckMessage
 
@@ -20,14 +19,12 @@ from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
 
-from .messages import check, message
-
-SET_BASE_URL = 'Set SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}.'
+from .messages import SET_BASE_URL, check, has_address, message
 
 
 @check(of_each_site=True)
 def check_settings(**kwargs: Any) -> Iterator[CheckMessage]:
-    """E001, E002, W001 and W013: ``SITEMAPS_PLUS`` and the site's address."""
+    """E001, E002, W001, W013, W028: ``SITEMAPS_PLUS`` and the site's address."""
     try:
         conf.refuse_wrong_settings()
         rules()
@@ -49,6 +46,14 @@ def check_settings(**kwargs: Any) -> Iterator[CheckMessage]:
         except ConfigurationError as error:
             yield message("E002", str(error), SET_BASE_URL)
             return
+        prefix = (django_settings.FORCE_SCRIPT_NAME or "").rstrip("/")
+        if not f"{parse_base_url(given).folder}/".startswith(f"{prefix}/"):
+            yield message(
+                "W028",
+                f"FORCE_SCRIPT_NAME is {prefix!r}, but BASE_URL is {given!r}: sitemaps "
+                "list addresses without that prefix.",
+                f'Write "BASE_URL": "{origin}{prefix}/".',
+            )
         if origin.scheme == "http" and django_settings.SECURE_SSL_REDIRECT:
             yield message(
                 "W013",
@@ -104,13 +109,6 @@ def check_sites(**kwargs: Any) -> Iterator[CheckMessage]:
             "run 'manage.py ping_sitemaps --site www.example.com' for each, and "
             "silence this check.",
         )
-
-
-def has_address() -> bool:
-    """Return whether ``BASE_URL``, Sites or tenants say where the site is."""
-    site = Site.current()
-    is_said = bool(site.tenant or site.base_url)
-    return is_said or apps.is_installed("django.contrib.sites")
 
 
 @check()

@@ -10,8 +10,8 @@ from django.core.checks import CheckMessage
 from django.db import DatabaseError
 from django.utils.module_loading import import_string
 
-from django_sitemaps_plus.changes.receivers import no_queries
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.db import no_queries
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import load

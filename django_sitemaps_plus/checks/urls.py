@@ -11,26 +11,27 @@ from django.core.checks import CheckMessage, Tags
 from django.test import RequestFactory
 from django.urls import NoReverseMatch, ResolverMatch, reverse
 
-from django_sitemaps_plus.changes.receivers import NoQueriesError, no_queries
 from django_sitemaps_plus.contrib_views import is_own
-from django_sitemaps_plus.health.answering import APP, ROBOTS, others, resolved
+from django_sitemaps_plus.db import NoQueriesError, no_queries
+from django_sitemaps_plus.exceptions import describe
+from django_sitemaps_plus.health.answering import APP, ROBOTS, others
 from django_sitemaps_plus.protocol.robots import closed, read, sitemaps_of
-from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.serving.index import INCLUDE, address
 from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
     Site,
     parse_base_url,
     rendering_context,
+    resolved,
 )
 
 from .messages import check, message, section_names
-from .registration import name_of
+from .registration import check_modules, name_of
 
 
 @check(Tags.urls, of_each_site=True)
 def check_addresses(**kwargs: Any) -> Iterator[CheckMessage]:
-    """W005 and W006: where the addresses are."""
+    """W005, W006 and W022: where the addresses are, and whether they have sections."""
     if not getattr(django_settings, "ROOT_URLCONF", None):
         return
     site = Site.current().name
@@ -52,6 +53,8 @@ def check_addresses(**kwargs: Any) -> Iterator[CheckMessage]:
                 f"Add {include} to urlpatterns.",
             )
         return
+    if not section_names():
+        yield from check_modules()
     if address != "/sitemap.xml":
         yield message(
             "W006",

@@ -27,7 +27,7 @@ from django_tenants.utils import (
     tenant_context,
 )
 
-from django_sitemaps_plus.sitemaps.tenants import Tenants
+from django_sitemaps_plus import Tenants
 
 
 class Schemas(Tenants):

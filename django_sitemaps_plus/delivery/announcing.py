@@ -61,14 +61,17 @@ def _claim() -> list[UrlChange]:
 
 
 def _send(rows: Iterable[UrlChange], site: SiteAddress) -> None:
-    """Send a signal for each section, in which each URL is once."""
-    sections: dict[str, dict[str, str]] = {}
-    for row in sorted(rows, key=lambda row: row.pk):
-        latest = sections.setdefault(row.section, {})
+    """Send a signal for each section; each URL is in one of them, as it was last."""
+    latest: dict[str, tuple[str, str]] = {}
+    # In the order in which the gate passed them on.
+    for row in sorted(rows, key=lambda row: (row.queued_at or 0.0, row.pk)):
         url = site.url(row.location)
-        former = latest.pop(url, None)
+        _, former = latest.pop(url, ("", ""))
         is_new = former == _Kind.ADDED and row.kind == _Kind.CHANGED
-        latest[url] = _Kind.ADDED if is_new else row.kind
+        latest[url] = row.section, _Kind.ADDED if is_new else row.kind
+    sections: dict[str, dict[str, str]] = {}
+    for url, (section, kind) in latest.items():
+        sections.setdefault(section, {})[url] = kind
     for section, kinds in sections.items():
         lists = {
             str(kind): [url for url, last in kinds.items() if last == kind]

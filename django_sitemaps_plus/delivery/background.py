@@ -1,5 +1,5 @@
 """
-The background's jobs: report changes, notify engines, rebuild pages at leisure.
+The background's jobs: notify engines, and rebuild pages at leisure.
 
 A thread of the server's process does them (``thread``), a worker of Celery or Django
 Tasks, or ``ping_sitemaps``.
@@ -8,29 +8,28 @@ Tasks, or ``ping_sitemaps``.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
+from django.db import connections
+
 from django_sitemaps_plus import hooks
-from django_sitemaps_plus.building.refresh import (
-    Leisure,
-    compare_by_position,
-    refresh_all,
-    report_all,
-)
+from django_sitemaps_plus.building.refresh import Leisure, assign_all, refresh_all
 from django_sitemaps_plus.changes.hints import write_late
+from django_sitemaps_plus.changes.recorder import write_remembered
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.hooks import Report
 from django_sitemaps_plus.pagination.deploys import note_in_use
 from django_sitemaps_plus.rendering.digest import definition
-from django_sitemaps_plus.serving.index import all_sources
+from django_sitemaps_plus.serving.index import usable
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
 
-from . import guards, outbox
+from . import gate, guards, outbox
 from .announcing import announce
-from .dispatcher import deliver
-from .results import DeliveryOptions, Report
+from .dispatcher import DeliveryOptions, deliver
 from .upkeep import tend
 from .workers import LOOK
 
@@ -48,18 +47,22 @@ def of_each_site(work: Callable[[], float | None]) -> float | None:
     return min((wait for wait in waits if wait is not None), default=None)
 
 
-def _notify(is_ending: Callable[[], bool] = lambda: False) -> float | None:
+def _notify(
+    pass_on: Callable[[], None], is_ending: Callable[[], bool] = lambda: False
+) -> float | None:
     """
     Notify receivers and engines of what is due for a while.
+
+    ``pass_on`` is the function of the gate that finds out what that is.
 
     Return the seconds until more is due, None if nothing waits or may be submitted. It
     stops early where the process ``is_ending``.
     """
+    pass_on()
     is_announced = announce(_for_a_stint(is_ending))
     wait = None if is_announced else 0.0
     if not get_settings().ENGINES or guards.why_refused():
         return wait
-    outbox.enqueue()
     deliver(DeliveryOptions(is_over=_for_a_stint(is_ending)))
     return outbox.next_due() if is_announced else wait
 
@@ -71,7 +74,7 @@ def _for_a_stint(is_ending: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def notify_all(is_ending: Callable[[], bool] = lambda: False) -> float | None:
-    """Report what was saved and deleted, and notify engines; return as ``_notify``."""
+    """Assign what was saved and deleted, and notify engines; return as ``_notify``."""
     write_late()
     return of_each_site(partial(_notify_of_changes, is_ending))
 
@@ -80,21 +83,29 @@ def _notify_of_changes(is_ending: Callable[[], bool]) -> float | None:
     site = Site.current().address()
     if site is None:
         return None
-    sources = all_sources()
-    note_in_use({source.name: definition(source).digest for source in sources})
-    report_all(sources, site)
+    sources = usable()
+    _note_in_use(sources)
+    assign_all(sources)
     tend()
-    wait = _notify(is_ending)
-    more = _work_of_apps(is_ending)
+    # What pages list no longer is searched for at leisure.
+    wait = _notify(gate.pass_listed, is_ending)
+    more = work_of_apps(is_ending)
     return min((one for one in (wait, more) if one is not None), default=None)
 
 
+def _note_in_use(sources: Sequence[SectionSource]) -> None:
+    note_in_use({source.name: definition(source).digest for source in sources})
+
+
+def note_server() -> None:
+    """Note what a server without the thread runs: no older command may take over."""
+    for site in Site.of_process():
+        with working_for(site):
+            _note_in_use(usable())
+
+
 def work_of_apps(is_ending: Callable[[], bool]) -> float | None:
-    """Have apps do what is due; return as ``_notify``."""
-    return of_each_site(partial(_work_of_apps, is_ending))
-
-
-def _work_of_apps(is_ending: Callable[[], bool]) -> float | None:
+    """Have apps do what is due for the current site; return as ``_notify``."""
     return hooks.background(_for_a_stint(is_ending), is_asked=False)
 
 
@@ -115,8 +126,7 @@ def _rebuild_page(leisures: dict[Site, Leisure], sharers: int) -> float | None:
     leisure = leisures.setdefault(Site.current(), Leisure())
     # Of several sites and tenants each has its part.
     parts = len(Site.of_process()) * (1 + sharers)
-    promptly = hooks.is_prompt()
-    return leisure.step(all_sources(), site, parts=parts, promptly=promptly)
+    return leisure.step(usable(), site, gate.Search(), parts=parts)
 
 
 def work() -> float | None:
@@ -132,13 +142,10 @@ def work() -> float | None:
 def _rebuild_and_notify() -> float | None:
     site = Site.current().address()
     if site is not None:
-        sources = all_sources()
-        compare_by_position(sources, site)
-        promptly = hooks.is_prompt()
-        refresh_all(sources, site, at_leisure=True, promptly=promptly)
+        refresh_all(usable(), site, at_leisure=True)
         hooks.rebuilt(lambda: False, is_asked=False)
     # Once more, of what the pages found out.
-    return _notify()
+    return _notify(gate.pass_on)
 
 
 def work_as_task(tenant: str | None = "", *, is_first: bool) -> float | None:
@@ -163,21 +170,23 @@ def prepare(
     site: SiteAddress, progress: Callable[[int], object] = lambda pages: None
 ) -> list[str]:
     """
-    Report changes, rebuild pages and fill the outbox; nothing is sent.
+    Rebuild pages whose rows changed, and fill the outbox; nothing is sent.
 
-    ``progress`` is called after each page with how many were rebuilt. Returns the
-    sections whose changes could not be reported.
+    Also what the open transactions changed so far, as in a TestCase. ``progress`` is
+    called after each page with how many were rebuilt. Returns the sections whose rows
+    cannot be read.
     """
+    for alias in connections:
+        write_remembered(alias)
     write_late()
-    sources = all_sources()
-    usable = {source.name for source in sources}
-    unreported = [name for name in registry.sources() if name not in usable]
-    report_all(sources, site, unreported)
-    compare_by_position(sources, site, at_once=True)
-    refresh_all(sources, site, progress=progress)
+    sources = usable()
+    can_be_used = {source.name for source in sources}
+    unread = [name for name in registry.sources() if name not in can_be_used]
+    unread += assign_all(sources)
+    unread += refresh_all(sources, site, progress=progress)
     tend()
-    outbox.enqueue()
-    return unreported
+    gate.pass_on()
+    return list(dict.fromkeys(unread))
 
 
 def send_due(options: DeliveryOptions) -> Report:

@@ -14,14 +14,15 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import unquote
 
 from django.db.models import F
 
 from django_sitemaps_plus import hooks
-from django_sitemaps_plus.db import Stopwatch, retrying
+from django_sitemaps_plus.db import Stopwatch, digest_of, retrying
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import (
     RENEWED_IN,
@@ -29,9 +30,10 @@ from django_sitemaps_plus.engines.base import (
     Batch,
     CheckResult,
     Engine,
+    NoThread,
     Outcome,
 )
-from django_sitemaps_plus.engines.errors import NoThread
+from django_sitemaps_plus.hooks import EngineResult, Report
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.serving.documents import cache_tag, document_at
 from django_sitemaps_plus.signals import send_signal, submission_finished
@@ -39,16 +41,18 @@ from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import guards
 from .engines import engines
-from .models import EngineState, Submission, digest_of
+from .models import (
+    EngineState,
+    EngineStateQuerySet,
+    Submission,
+    SubmissionQuerySet,
+)
 from .outbox import sitemap_notices
-from .queries import states, submissions, with_first_due
-from .results import DeliveryOptions, EngineResult, Report
 from .side_by_side import side_by_side
 
 logger = logging.getLogger("django_sitemaps_plus")
 
 _State = Submission.State
-_Result = TypeVar("_Result")
 
 #: Seconds for which a claim lasts at least.
 _CLAIM = 600.0
@@ -73,6 +77,23 @@ _PASSING = (408, 425, 429)
 ATTEMPTS, GIVE_UP = 5, 3 * 86_400.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class DeliveryOptions:
+    """What to deliver, and how."""
+
+    #: Aliases of engines, and names of sections; empty for all.
+    engines: Sequence[str] = ()
+    sections: Sequence[str] = ()
+    #: Also submit from where nothing should be submitted, such as a private address.
+    force: bool = False
+    #: Somebody requested it: an ownership proof that was missing is verified at once.
+    is_requested: bool = False
+    #: Asked before each request: whether to stop.
+    is_over: Callable[[], bool] = lambda: False
+    #: Called with an engine's result after each request.
+    progress: Callable[[EngineResult], object] = lambda result: None
+
+
 def deliver(options: DeliveryOptions | None = None) -> Report:
     """
     Submit what is due.
@@ -89,7 +110,7 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     aliases = [
         alias for alias in engines() if not options.engines or alias in options.engines
     ]
-    chosen = with_first_due(states().filter(engine__in=aliases), options.sections)
+    chosen = _states().filter(engine__in=aliases).with_first_due(options.sections)
     dispatchers = [
         _Dispatcher(engines()[state.engine], state, site, options)
         for state in sorted(
@@ -129,11 +150,11 @@ class _Dispatcher:
         self.options = options
         self.result = EngineResult(engine.alias, state.host)
         self.site = site
-        self.origin = _origin(site, state.host)
+        self.origin = f"{site.origin.scheme}://{state.host}"
         self.owner = uuid.uuid4().hex
         #: How many URLs the engine still takes; None if it did not say.
         self.left: int | None = None
-        self.now = Stopwatch(ledger()).now
+        self.now = Stopwatch.ask(ledger()).now
 
     def run(self) -> None:
         """Submit batches until nothing is due, or the engine needs a pause."""
@@ -150,7 +171,7 @@ class _Dispatcher:
             return
         pk = self.state.pk
         while not self.options.is_over():
-            if _retrying(lambda: states().is_paused(pk, self.now())):
+            if _states().is_paused(pk, self.now()):
                 # Another process was asked to pause since this one looked.
                 return
             rows = self._claim_batch()
@@ -160,12 +181,12 @@ class _Dispatcher:
     def _first_due(self, count: int) -> list[int]:
         """Return what has been due the longest, in the order of the index."""
         if self.state.exhausted_until > self.now():
-            return _retrying(self._due_without_quota)[:count]
+            return self._due_without_quota()[:count]
         alias, host, only = self.engine.alias, self.state.host, self.options.sections
-        due = submissions().due(alias, host, self.now(), only).order_by("due_at")
+        due = _submissions().due(alias, host, self.now(), only).order_by("due_at")
         if self.engine.tells_kinds:
-            due = _retrying(due.sent_with_first)
-        return _retrying(lambda: list(due.values_list("pk", flat=True)[:count]))
+            due = due.sent_with_first()
+        return due.numbers(count)
 
     def _due_without_quota(self) -> list[int]:
         """
@@ -174,11 +195,14 @@ class _Dispatcher:
         By their digests: very many URLs may wait beside them.
         """
         digests = [digest_of(item.url) for item in sitemap_notices(self.site)]
-        rows = submissions().filter(digest__in=digests, live=True, due_at__isnull=False)
+        rows = _submissions().filter(
+            digest__in=digests, live=True, due_at__isnull=False
+        )
         place, now = (self.engine.alias, self.state.host), self.now()
+        found: list[Submission] = retrying(ledger(), partial(list, rows))
         return [
             row.pk
-            for row in rows
+            for row in found
             if (row.engine, row.host) == place and (row.due_at or 0.0) <= now
         ]
 
@@ -208,14 +232,14 @@ class _Dispatcher:
         now = self.now()
         if result.is_good:
             fixed = bool(state.problem) and not is_said
-            _retrying(lambda: states().verified(state.pk, digest, now, fixed=fixed))
+            _states().verified(state.pk, digest, now, fixed=fixed)
             if fixed:
                 state.failures = 0
             return True
         note = f"{result.text} {result.fix}".strip()
         self.result.note = note
         until, failures = now + pause(state.failures), state.failures + 1
-        _retrying(lambda: states().unverified(state.pk, note, until, now, failures))
+        _states().unverified(state.pk, note, until, now, failures)
         return False
 
     # Batches
@@ -231,8 +255,8 @@ class _Dispatcher:
             return []
         now, owner = self.now(), self.owner
         until = now + max(_CLAIM, self.engine.interval + SENDING)
-        _retrying(lambda: submissions().claim(ids, owner, until, now))
-        return _retrying(lambda: list(submissions().claimed(ids, owner)))
+        _submissions().claim(ids, owner, until, now)
+        return _submissions().claimed(ids, owner)
 
     def _send(self, rows: Sequence[Submission]) -> bool:
         """Send what was claimed; return False if the engine needs a pause."""
@@ -300,7 +324,8 @@ class _Dispatcher:
             tags=_tags(rows),
             deferred=[row.url for row in rows if row.deferred],
             throttled=self._is_throttled_for_others(),
-            id=digest_of(" ".join(map(_identity, rows))),
+            # The same as long as the submissions say the same.
+            id=digest_of(" ".join(f"{row.pk} {row.kind} {row.url}" for row in rows)),
         )
         started = time.monotonic()
         answer = asking.submit(self.engine, batch)
@@ -321,8 +346,8 @@ class _Dispatcher:
         if self.state.status != 429 or not self.state.failures:
             return False
         alias, host = self.engine.alias, self.state.host
-        over = submissions().filter(engine=alias, host=host, due_at=None)
-        return _retrying(lambda: over.order_by()[:LITTLE].count()) < LITTLE
+        over = _submissions().filter(engine=alias, host=host, due_at=None)
+        return retrying(ledger(), over.order_by()[:LITTLE].count) < LITTLE
 
     # Answers
 
@@ -337,7 +362,7 @@ class _Dispatcher:
             if some:
                 self._finish(some, state, answer, said)
         pk, now, last = self.state.pk, self.now(), _last(said)
-        _retrying(lambda: states().answered(pk, succeeded=accepted, now=now, **last))
+        _states().answered(pk, succeeded=accepted, now=now, **last)
         self.state.failures = 0
 
     def _finish(
@@ -350,9 +375,7 @@ class _Dispatcher:
         ids = _ids(rows)
         is_sitemap = rows[0].kind == Submission.Kind.SITEMAP
         interval = self.engine.interval_of(is_sitemap=is_sitemap)
-        _retrying(
-            lambda: submissions().settle(ids, self.owner, state, interval, **said)
-        )
+        _submissions().settle(ids, self.owner, state, interval, **said)
         count = getattr(self.result, state)
         setattr(self.result, state, count + len(rows))
         send_signal(
@@ -385,7 +408,7 @@ class _Dispatcher:
         self.state.failures += 1
         pk, failures, last = self.state.pk, self.state.failures, _last(said)
         last["problem"] = said["message"] if _waits_for_somebody(answer) else ""
-        _retrying(lambda: states().pause(pk, now + wait, now, failures, **last))
+        _states().pause(pk, now + wait, now, failures, **last)
         over = [row for row in rows if _is_over(row, now)]
         if over:
             self._finish(over, _State.FAILED, answer, said)
@@ -410,7 +433,7 @@ class _Dispatcher:
         wait = min(_AWAY, max(_PAUSE, answer.retry_after or RENEWED_IN))
         self.state.failures, self.state.exhausted_until = 0, now + wait
         pk, last = self.state.pk, _last(said)
-        _retrying(lambda: states().exhausted(pk, now + wait, now, **last))
+        _states().exhausted(pk, now + wait, now, **last)
         urls = [batch for batch in batches if _are_urls(batch)]
         # Of an answer that accepted others nothing is stored with these.
         is_theirs = answer.outcome == Outcome.EXHAUSTED
@@ -419,7 +442,7 @@ class _Dispatcher:
 
     def _put_back(self, rows: Sequence[Submission], wait: float, **said: Any) -> None:
         due_at, ids = self.now() + wait, _ids(rows)
-        _retrying(lambda: submissions().put_back(ids, self.owner, due_at, **said))
+        _submissions().put_back(ids, self.owner, due_at, **said)
         self.result.postponed += len(rows)
 
     def _put_back_untried(
@@ -462,11 +485,6 @@ def _tags(rows: Iterable[Submission]) -> list[str]:
     return list(dict.fromkeys(cache_tag(document_at(url)) for url in urls))
 
 
-def _identity(row: Submission) -> str:
-    """Return what is the same as long as a submission says the same."""
-    return f"{row.pk} {row.kind} {row.url}"
-
-
 def _are_urls(rows: Sequence[Submission]) -> bool:
     kinds = Submission.Kind
     return rows[0].kind not in (kinds.SITEMAP, kinds.FEED)
@@ -489,15 +507,13 @@ def _last(said: dict[str, Any]) -> dict[str, Any]:
     return {"status": said["status"], "message": said["message"]}
 
 
+def _states() -> EngineStateQuerySet:
+    return EngineState.objects.on_site()
+
+
+def _submissions() -> SubmissionQuerySet:
+    return Submission.objects.on_site()
+
+
 def _ids(rows: Iterable[Submission]) -> list[int]:
     return [row.pk for row in rows]
-
-
-def _origin(site: SiteAddress, host: str) -> str:
-    if host == site.origin.host:
-        return str(site.origin)
-    return f"{site.origin.scheme}://{host}"
-
-
-def _retrying(action: Callable[[], _Result]) -> _Result:
-    return retrying(ledger(), action)

@@ -19,8 +19,7 @@ from django.utils.module_loading import import_string
 
 from django_sitemaps_plus.conf import NAME, get_settings, options_of, refusal
 from django_sitemaps_plus.engines import retired
-from django_sitemaps_plus.engines.base import REDACTED, Engine
-from django_sitemaps_plus.engines.errors import MissingExtra
+from django_sitemaps_plus.engines.base import REDACTED, Engine, MissingExtra
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.site import parse_base_url
 

@@ -6,6 +6,7 @@ from django.conf import settings as django_settings
 
 from django_sitemaps_plus.engines.addresses import is_private
 from django_sitemaps_plus.engines.base import CheckResult
+from django_sitemaps_plus.protocol.robots import shut_out
 from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps.site import Site, address_advice
 
@@ -64,6 +65,6 @@ def _robots() -> CheckResult:
     if not rules().are_closed:
         return CheckResult.good("robots.txt allows crawling.")
     return CheckResult.bad(
-        "robots.txt disallows everything.",
+        f"robots.txt disallows everything for {shut_out(rules().groups)}.",
         f"Change SITEMAPS_PLUS['ROBOTS']{_OR_FORCE}",
     )

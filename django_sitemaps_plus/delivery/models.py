@@ -7,30 +7,48 @@ a method here: one statement with its condition.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from django.db import models, transaction
-from django.db.models import Case, F, Value, When
-from django.db.models.functions import Greatest
+from django.db.models import (
+    Case,
+    Count,
+    F,
+    Min,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemaps_plus.db import DatabaseTime, parts, retried
 from django_sitemaps_plus.sitemaps.site_rows import SiteManager, SiteQuerySet, SiteRow
 
-#: Rows of one statement.
-_ROWS = 500
+#: No time lies further ahead: the longest wait, and as much for clocks that differ.
+_AHEAD = 2 * 86_400.0
+#: Seconds after which what is due should have been submitted, a page with new rows
+#: rebuilt, and an engine that fails should work again.
+LATE = 900.0
 #: What a submission takes over from an earlier one of the same URL.
 _REPEATED = ("engine", "url", "digest", "host", "section")
 
 
-def digest_of(url: str) -> str:
-    """Return a digest of a URL for an index: URLs themselves are too long."""
-    return hashlib.blake2b(url.encode(), digest_size=16).hexdigest()
-
-
 class SubmissionQuerySet(SiteQuerySet["Submission"]):
     """How a submission's state changes."""
+
+    def of_engine(self) -> SubmissionQuerySet:
+        """Return those to the engine and the host of an outer query."""
+        return self.filter(engine=OuterRef("engine"), host=OuterRef("host"))
+
+    def number(self) -> Coalesce:
+        """Return how many of ``of_engine`` there are, as an expression."""
+        grouped = self.order_by().values("engine").annotate(n=Count("pk"))
+        return Coalesce(Subquery(grouped.values("n")), 0)
 
     def waiting(self, engine: str, host: str) -> SubmissionQuerySet:
         """Return what is to be submitted to an engine, now or later."""
@@ -43,12 +61,14 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
         rows = self.filter(engine=engine, host=host, due_at__lte=now)
         return rows.filter(section__in=list(sections)) if sections else rows
 
+    @retried
     def sent_with_first(self) -> SubmissionQuerySet:
         """Return what was sent together with the first, or all that never was."""
         for sent_at in self.values_list("sent_at", flat=True)[:1]:
             return self.filter(sent_at=sent_at)
         return self
 
+    @retried
     def claim(self, ids: Sequence[int], owner: str, until: float, now: float) -> None:
         """
         Claim what is due of some submissions, until a time.
@@ -60,7 +80,7 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
         within a transaction: the claim must be committed before anything is sent.
         """
         with transaction.atomic(using=self.db, durable=True):
-            for some in _chunks(ids):
+            for some in parts(ids):
                 self.filter(pk__in=some, due_at__lte=now).update(
                     state=Submission.State.SENDING,
                     claimed_by=owner,
@@ -69,13 +89,20 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
                     attempts=F("attempts") + 1,
                 )
 
-    def claimed(self, ids: Sequence[int], owner: str) -> Iterator[Submission]:
-        """Yield those of some submissions that ``owner`` has claimed."""
-        for some in _chunks(ids):
-            # In a fixed order: the same submissions make the same request.
-            mine = self.filter(pk__in=some, claimed_by=owner).order_by("pk")
-            yield from mine.only("url", "kind", "deferred", "attempts", "created_at")
+    @retried
+    def claimed(self, ids: Sequence[int], owner: str) -> list[Submission]:
+        """Return those of some submissions that ``owner`` has claimed."""
+        # In a fixed order: the same submissions make the same request.
+        mine = self.filter(claimed_by=owner).order_by("pk")
+        mine = mine.only("url", "kind", "deferred", "attempts", "created_at")
+        return [row for some in parts(ids) for row in mine.filter(pk__in=some)]
 
+    @retried
+    def numbers(self, most: int) -> list[int]:
+        """Return the numbers of so many submissions, in their order."""
+        return list(self.values_list("pk", flat=True)[:most])
+
+    @retried
     def settle(
         self, ids: Sequence[int], owner: str, state: str, interval: float, **answer: Any
     ) -> None:
@@ -87,7 +114,7 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
         final = {"state": state, "due_at": None, "live": None, "claimed_by": ""}
         final |= answer
         with transaction.atomic(using=self.db):
-            for some in _chunks(ids):
+            for some in parts(ids):
                 mine = self.filter(pk__in=some, claimed_by=owner)
                 mine.filter(again="").update(**final)
                 # What is left changed again while it was being sent.
@@ -104,6 +131,7 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
                         ignore_conflicts=True,
                     )
 
+    @retried
     def put_back(
         self, ids: Sequence[int], owner: str, due_at: float, **answer: Any
     ) -> None:
@@ -113,7 +141,7 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
         What happened meanwhile counts, but nobody has heard yet that a URL was added.
         """
         with transaction.atomic(using=self.db):
-            for some in _chunks(ids):
+            for some in parts(ids):
                 self.filter(pk__in=some, claimed_by=owner).update(
                     kind=_kind_now(),
                     state=Submission.State.PENDING,
@@ -134,10 +162,6 @@ def _kind_now() -> models.Case:
     is_same = models.Q(again__in=["", kinds.REQUESTED])
     is_same |= models.Q(kind=kinds.ADDED, again=kinds.CHANGED)
     return models.Case(models.When(is_same, then=F("kind")), default=F("again"))
-
-
-def _chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (ids[start : start + _ROWS] for start in range(0, len(ids), _ROWS))
 
 
 class Submission(SiteRow):
@@ -219,6 +243,7 @@ class Submission(SiteRow):
             ),
             # Failures are looked up among very many that were accepted.
             models.Index(fields=["site", "state", "id"], name="sitemaps_plus_outcome"),
+            models.Index(fields=["site", "sent_at"], name="sitemaps_plus_sent"),
         ]
         verbose_name = _("submission")
         verbose_name_plural = _("submissions")
@@ -227,8 +252,63 @@ class Submission(SiteRow):
         return f"{self.engine}: {self.url}"
 
 
+class _Time(models.FloatField):  # type: ignore[type-arg]  # not at runtime
+    """A time; where a row is damaged, one that cannot be is read as none."""
+
+    def from_db_value(self, value: float | None, *_: object) -> float | None:
+        if value is None or 0 <= value <= time.time() + _AHEAD:
+            return value
+        return 0.0
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.FloatField", args, kwargs
+
+
+def _if_later(name: str, than: float, now: float, default: float = 0.0) -> Case:
+    """Keep a time that is later than another; one that cannot be is none."""
+    possible = {f"{name}__gt": than, f"{name}__lte": now + _AHEAD}
+    return Case(When(**possible, then=F(name)), default=Value(default))
+
+
+def _waiting(sections: Sequence[str]) -> SubmissionQuerySet:
+    rows = Submission.objects.on_site().of_engine().filter(due_at__isnull=False)
+    return rows.filter(section__in=sections) if sections else rows
+
+
 class EngineStateQuerySet(SiteQuerySet["EngineState"]):
     """How an engine's state changes."""
+
+    def with_first_due(self, sections: Sequence[str] = ()) -> QuerySet[Any]:
+        """
+        Add when the first submission that waits may be sent, as ``first_due``.
+
+        Of some sections, or of all. None where nothing waits.
+        """
+        first = _waiting(sections).order_by("due_at").values("due_at")[:1]
+        found: QuerySet[Any] = self.annotate(first_due=Subquery(first))
+        return found
+
+    def with_waiting(self, sections: Sequence[str] = ()) -> QuerySet[Any]:
+        """
+        Add how many submissions wait, as ``waiting_n``, and ``first_due``.
+
+        ``late_n`` have been due for ``LATE`` seconds; the first that waits was created
+        at ``waiting_since``.
+        """
+        # Subqueries of their own: by one, SQLite reads all rows.
+        waiting = _waiting(sections)
+        overdue = waiting.filter(due_at__lt=DatabaseTime() - LATE)
+        # By its id, which is in the index: for its time all rows would be read.
+        ids = waiting.order_by().values("engine").annotate(first=Min("pk"))
+        oldest = Submission.objects.on_site().filter(pk=OuterRef("oldest"))
+        found: QuerySet[Any] = self.with_first_due(sections).annotate(
+            waiting_n=waiting.number(),
+            late_n=overdue.number(),
+            oldest=Subquery(ids.values("first")),
+            waiting_since=Subquery(oldest.values("created_at")),
+        )
+        return found
 
     def ensure(self, engine: str, hosts: Iterable[str]) -> None:
         """Create the rows that do not exist yet."""
@@ -241,6 +321,7 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
                 ignore_conflicts=True,
             )
 
+    @retried
     def verified(self, pk: int, proof: str, now: float, *, fixed: bool) -> None:
         """
         Store that the ownership proof was found.
@@ -253,12 +334,14 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
             rest = {"problem": "", "paused_until": 0, "failures": 0, "failing_since": 0}
         self.filter(pk=pk).update(verified=proof, verified_at=now, **rest)
 
+    @retried
     def unverified(
         self, pk: int, problem: str, until: float, now: float, failures: int
     ) -> None:
         """Pause, as ``pause``: the engine would not find the ownership proof."""
         self._pause(pk, until, now, failures, verified="", problem=problem)
 
+    @retried
     def answered(self, pk: int, *, succeeded: bool, now: float, **answer: Any) -> None:
         """
         Store a final answer: the engine works.
@@ -267,16 +350,16 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         """
         if succeeded:
             answer["succeeded_at"] = now
-        paused = When(paused_until__gt=now, then=F("paused_until"))
         self.filter(pk=pk).update(
             answered_at=now,
             problem="",
             failures=0,
             failing_since=0,
-            paused_until=Case(paused, default=Value(0.0)),
+            paused_until=_if_later("paused_until", now, now),
             **answer,
         )
 
+    @retried
     def pause(
         self, pk: int, until: float, now: float, failures: int, **answer: Any
     ) -> None:
@@ -295,14 +378,14 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
     def _pause(
         self, pk: int, until: float, now: float, failures: int, **values: Any
     ) -> None:
-        was_failing = When(failing_since__gt=0, then=F("failing_since"))
         self.filter(pk=pk).update(
             failures=failures,
-            failing_since=Case(was_failing, default=Value(now)),
-            paused_until=Greatest("paused_until", Value(until)),
+            failing_since=_if_later("failing_since", 0, now, now),
+            paused_until=_if_later("paused_until", until, now, until),
             **values,
         )
 
+    @retried
     def exhausted(self, pk: int, until: float, now: float, **answer: Any) -> None:
         """Store that the engine takes no more URLs until a time, at least."""
         self.filter(pk=pk).update(
@@ -310,13 +393,15 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
             problem="",
             failures=0,
             failing_since=0,
-            exhausted_until=Greatest("exhausted_until", Value(until)),
+            exhausted_until=_if_later("exhausted_until", until, now, until),
             **answer,
         )
 
+    @retried
     def is_paused(self, pk: int, now: float) -> bool:
         """Return whether an engine is paused, perhaps since a moment ago."""
-        return self.filter(pk=pk, paused_until__gt=now).exists()
+        rows = self.filter(pk=pk, paused_until__gt=now)
+        return rows.filter(paused_until__lte=now + _AHEAD).exists()
 
 
 class EngineState(SiteRow):
@@ -326,20 +411,20 @@ class EngineState(SiteRow):
     host = models.CharField(_("host"), max_length=255)
     #: A digest of the ownership proof that was verified; empty if none was.
     verified = models.CharField(max_length=32, blank=True, default="")
-    verified_at = models.FloatField(default=0)
+    verified_at = _Time(default=0)
     #: Why nothing can be submitted; empty if something can.
     problem = models.TextField(blank=True, default="")
-    paused_until = models.FloatField(default=0)
+    paused_until = _Time(default=0)
     #: Until when no URLs are submitted, though sitemaps are: the quota is used up.
-    exhausted_until = models.FloatField(default=0)
+    exhausted_until = _Time(default=0)
     #: Failures in a row, of which each makes the pause longer, and since when.
     failures = models.PositiveIntegerField(_("failures in a row"), default=0)
-    failing_since = models.FloatField(default=0)
+    failing_since = _Time(default=0)
     #: The last answer.
-    answered_at = models.FloatField(default=0)
+    answered_at = _Time(default=0)
     status = models.PositiveSmallIntegerField(_("status"), null=True, blank=True)
     message = models.TextField(_("message"), blank=True, default="")
-    succeeded_at = models.FloatField(default=0)
+    succeeded_at = _Time(default=0)
 
     objects = SiteManager.from_queryset(EngineStateQuerySet)()  # type: ignore[assignment,misc]  # more methods
 

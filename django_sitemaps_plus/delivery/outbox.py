@@ -8,50 +8,43 @@ the engine's interval waits until that is over.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from urllib.parse import urlsplit
 
-from django.db import connections, transaction
-from django.db.models import F, Max, QuerySet, Value
+from django.db import transaction
+from django.db.models import F, Max
 from django.db.models.functions import Coalesce
 
 from django_sitemaps_plus.changes.models import UrlChange
-from django_sitemaps_plus.changes.queries import url_changes
-from django_sitemaps_plus.changes.url_changes import KEEP, ROWS
-from django_sitemaps_plus.db import database_time, delete_old, retrying
-from django_sitemaps_plus.engines.base import DOCUMENTS, Engine
-from django_sitemaps_plus.pagination.queries import (
-    ledger,
-    of_sections,
-    pages,
-    row_of,
-    sections,
+from django_sitemaps_plus.db import (
+    ROWS,
+    database_time,
+    delete_old,
+    digest_of,
+    parts,
+    retrying,
 )
-from django_sitemaps_plus.protocol.locations import is_location
+from django_sitemaps_plus.engines.base import Engine
+from django_sitemaps_plus.exceptions import HookError
+from django_sitemaps_plus.pagination.queries import ledger, row_of, sections
 from django_sitemaps_plus.serving import index
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
+from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .engines import engines
-from .models import Submission, SubmissionQuerySet, digest_of
-from .queries import states, submissions, with_first_due
+from .models import EngineState, Submission, SubmissionQuerySet
+
+logger = logging.getLogger("django_sitemaps_plus")
 
 Kind = Submission.Kind
 State = Submission.State
 
-#: URL changes of one transaction.
-EVENTS_AT_ONCE = 500
-
-
-#: The order of the index of what is not queued. By the number alone PostgreSQL, where
-#: it expects all rows to match, reads the table from its start, each time; MariaDB does
-#: not see that the other columns are constant, and sorts.
-_WHOLE = ("queued_at", "on_hold", "pk")
-_ORDER = {"mysql": ("pk",)}
+#: URLs of one transaction.
+AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,67 +57,9 @@ class Notice:
     section: str = ""
     #: The alias of the only engine that is to be notified; empty for all.
     only: str = ""
-    #: As in ``UrlChange``: engines that take changed URLs were notified before.
-    late: bool = False
 
 
-# What happened to URLs
-
-
-def enqueue() -> int:
-    """
-    Create submissions for what happened to URLs; return the number of changes.
-
-    Nothing is done while the site's address is not known. Several processes may call
-    it at the same time.
-    """
-    site = Site.current().address()
-    if site is None or not engines():
-        return 0
-    sitemaps = sitemap_notices(site)
-    done = 0
-    while True:
-        taken = retrying(ledger(), lambda: _enqueue_some(site, sitemaps))
-        done += taken
-        if taken < EVENTS_AT_ONCE:
-            return done
-
-
-def unqueued() -> QuerySet[UrlChange]:
-    """Return the changes of URLs that are to be queued."""
-    # As an expression, which gives "on_hold = false": NOT is looked up in no index
-    # where there is no boolean type, and IN is sorted.
-    rows = url_changes().filter(queued_at=None, on_hold=Value(False))
-    return rows.order_by(*_ORDER.get(connections[rows.db].vendor, _WHOLE))
-
-
-def _without_errors() -> QuerySet[UrlChange]:
-    """Return the same, but of sections in error: something larger is wrong there."""
-    broken = pages().filter(of_sections()).exclude(error="").order_by()
-    names = list(broken.values_list("section__name", flat=True).distinct())
-    return unqueued().exclude(section__in=names) if names else unqueued()
-
-
-def _enqueue_some(site: SiteAddress, sitemaps: Sequence[Notice]) -> int:
-    """Queue the next changes, all or none of them."""
-    if unqueued().first() is None or _without_errors().first() is None:
-        return 0
-    with locked() as now:
-        # Read while nobody else queues them.
-        some = list(_without_errors()[:EVENTS_AT_ONCE])
-        if some:
-            known = [change for change in some if is_location(change.location)]
-            notices = [_notice_of(change, site) for change in known]
-            put([*notices, *sitemaps], now)
-            rows = url_changes().filter(pk__in=[change.pk for change in some])
-            rows.update(queued_at=now)
-    return len(some)
-
-
-def _notice_of(change: UrlChange, site: SiteAddress) -> Notice:
-    """Return the notice of what happened to a URL."""
-    of_location = notice(change.location, site, Kind(change.kind), change.section)
-    return replace(of_location, late=change.late)
+# What engines are notified of
 
 
 def notice(
@@ -138,15 +73,24 @@ def notice(
 
 
 def sitemap_notices(site: SiteAddress) -> list[Notice]:
-    """Return the notices of the site's sitemap and feeds that engines take."""
+    """
+    Return the notices of the site's sitemap and feeds that engines take.
+
+    Without the sitemap where an app's hook fails, which has it answered with 503.
+    """
     notices = [
         replace(notice(feed, site, Kind.FEED, ""), only=alias)
         for alias, engine in engines().items()
         for feed in engine.feeds_of_site()
     ]
     if any(engine.takes_sitemaps for engine in engines().values()):
+        try:
+            found = list(index.index_places(site))
+        except HookError:
+            logger.exception("No engine is told of the sitemap.")
+            found = []
         host = site.origin.host
-        notices += [Notice(url, host, Kind.SITEMAP) for url in index.addresses(site)]
+        notices += [Notice(url, host, Kind.SITEMAP) for url in found]
     return notices
 
 
@@ -166,19 +110,13 @@ def request(
     submitted within an engine's interval waits until that is over.
     """
     chosen = {alias: engines()[alias] for alias in aliases}
-    rest = iter(asked)
     done = 0
-    while some := list(islice(rest, EVENTS_AT_ONCE)):
+    for some in parts(asked, AT_ONCE):
         notices = [notice(url, site, Kind.REQUESTED, section) for url, section in some]
-        retrying(ledger(), partial(_put_now, notices, chosen))
+        run_locked(partial(put, notices, chosen=chosen))
         done += len(some)
         progress(done)
     return done
-
-
-def _put_now(notices: Sequence[Notice], chosen: Mapping[str, Engine]) -> None:
-    with locked() as now:
-        put(notices, now, chosen)
 
 
 # Rows
@@ -200,6 +138,16 @@ def locked() -> Iterator[float]:
         yield database_time(site.db)
 
 
+def run_locked(run: Callable[[float], object]) -> None:
+    """Run something in such a transaction, again where it must be."""
+
+    def attempt() -> None:
+        with locked() as now:
+            run(now)
+
+    retrying(ledger(), attempt)
+
+
 def put(
     notices: Sequence[Notice],
     now: float,
@@ -214,7 +162,9 @@ def put(
     for alias, engine in (engines() if chosen is None else chosen).items():
         wanted = _wanted(engine, notices)
         if wanted:
-            states().ensure(alias, {item.host for item in wanted.values()})
+            EngineState.objects.on_site().ensure(
+                alias, {item.host for item in wanted.values()}
+            )
             waiting = _join(engine, wanted)
             new = {key: item for key, item in wanted.items() if key not in waiting}
             _add(alias, engine, new, now)
@@ -279,9 +229,7 @@ def _takes(engine: Engine, item: Notice) -> bool:
     if item.kind == Kind.SITEMAP:
         return engine.takes_sitemaps
     if item.kind == Kind.DOCUMENT:
-        return DOCUMENTS in engine.events
-    if item.late and engine.wants(item.section, Kind.CHANGED.value):
-        return False
+        return engine.wants_documents
     return engine.takes_urls and engine.wants(item.section, item.kind.value)
 
 
@@ -291,7 +239,9 @@ def _join(engine: Engine, notices: Mapping[str, Notice]) -> set[str]:
     rows = [row for row in locked_rows if row.engine == engine.alias]
     for row in rows:
         _join_one(row, engine, notices[row.digest])
-    submissions().bulk_update(rows, ["kind", "section", "again"], batch_size=ROWS)
+    Submission.objects.on_site().bulk_update(
+        rows, ["kind", "section", "again"], batch_size=ROWS
+    )
     return {row.digest for row in rows}
 
 
@@ -314,13 +264,13 @@ def _live(digests: Iterable[str]) -> SubmissionQuerySet:
     By the digest alone: where PostgreSQL has not counted the rows yet, it looks all of
     an engine's up in another index.
     """
-    return submissions().filter(digest__in=list(digests), live=True)
+    return Submission.objects.on_site().filter(digest__in=list(digests), live=True)
 
 
 def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) -> None:
     """Add submissions, due now or once the interval since they were sent is over."""
     due_at = _due_times(alias, engine, notices, now)
-    submissions().bulk_create(
+    Submission.objects.on_site().bulk_create(
         (
             Submission(
                 engine=alias,
@@ -350,7 +300,7 @@ def _due_times(
     since = now - max(intervals.values(), default=0.0)
     sent = sent_at(alias, list(notices), since) if notices else {}
     return {
-        # A time that is still to come is that of a clock that was ahead.
+        # A time in the future, of a clock that was ahead, counts as now.
         digest: max(now, min(now, sent.get(digest, 0.0)) + interval)
         for digest, interval in intervals.items()
     }
@@ -358,7 +308,7 @@ def _due_times(
 
 def sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float]:
     """Return when URLs were last sent, by digest; only what was sent ``since``."""
-    rows = submissions().filter(digest__in=digests)
+    rows = Submission.objects.on_site().filter(digest__in=digests)
     last = Max(Coalesce("answered_at", "sent_at"))
     last_sent = rows.order_by().values_list("engine", "digest").annotate(last=last)
     return {
@@ -370,7 +320,8 @@ def sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float
 
 def next_due() -> float | None:
     """Return the seconds until something is due; None if nothing waits."""
-    waiting = with_first_due(states().filter(engine__in=list(engines())))
+    states = EngineState.objects.on_site().filter(engine__in=list(engines()))
+    waiting = states.with_first_due()
     soonest: float | None = min(
         (
             max(state.first_due, state.paused_until, state.exhausted_until)
@@ -391,4 +342,4 @@ def prune() -> int:
     Of all sites: one of them may not be there any more.
     """
     every = Submission.objects.of_all_sites()
-    return delete_old(every, "created_at", time.time() - KEEP)
+    return delete_old(every, "created_at", time.time() - UrlChange.KEEP)

@@ -10,10 +10,9 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
-from django_sitemaps_plus.changes.queries import location_digest, url_changes
-from django_sitemaps_plus.db import database_time
+from django_sitemaps_plus.changes.queries import url_changes
+from django_sitemaps_plus.db import ROWS, database_time, digest_of, parts
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.protocol.locations import local_path
 from django_sitemaps_plus.rendering.listing import locations_of
@@ -24,11 +23,9 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import outbox
 from .engines import engines
+from .models import EngineState, Submission
 from .outbox import Kind
-from .queries import states, submissions
 
-#: Changes of URLs that are read at a time.
-_ROWS = 500
 #: URLs that a plan names as examples.
 _SHOWN = 3
 
@@ -48,12 +45,13 @@ def since(moment: float, sections: Sequence[str]) -> Iterator[tuple[str, str]]:
     last = 0
     seen = set[str]()
     while True:
-        rows = url_changes().filter(pk__gt=last, at__gte=moment, on_hold=False)
+        rows = url_changes().filter(pk__gt=last, at__gte=moment)
+        rows = rows.exclude(queued_at=None)
         if sections:
             rows = rows.filter(section__in=sections)
-        some = list(rows.order_by("pk")[:_ROWS])
+        some = list(rows.order_by("pk")[:ROWS])
         for row in some:
-            digest = location_digest(row.location)
+            digest = digest_of(row.location)
             if digest not in seen:
                 seen.add(digest)
                 yield row.location, row.section
@@ -64,7 +62,7 @@ def since(moment: float, sections: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def everything(sections: Sequence[str], site: SiteAddress) -> Iterator[tuple[str, str]]:
     """Yield all URLs that some sections list, or all that can be used."""
-    for source in index.all_sources():
+    for source in index.usable():
         if sections and source.name not in sections:
             continue
         for item in list_pages(source.name, [source]).pages:
@@ -104,9 +102,9 @@ def plan(
     now = database_time(ledger())
     plans: dict[tuple[str, str], Plan] = {}
     paused = set[tuple[str, str]]()
-    for state in states().filter(engine__in=aliases):
+    for state in EngineState.objects.on_site().filter(engine__in=aliases):
         place = state.engine, state.host
-        rows = submissions().waiting(*place)
+        rows = Submission.objects.on_site().waiting(*place)
         if not state.problem and max(state.paused_until, state.exhausted_until) > now:
             paused.add(place)
         waiting = rows.filter(section__in=sections) if sections else rows
@@ -117,7 +115,7 @@ def plan(
             *place, urls=due, postponed=count - due, examples=list(urls[:_SHOWN])
         )
     rest = (outbox.notice(url, site, Kind.REQUESTED, section) for url, section in asked)
-    while some := list(islice(rest, _ROWS)):
+    for some in parts(rest):
         for alias in aliases:
             for item, due_at in outbox.new_of(alias, some, now):
                 place = alias, item.host

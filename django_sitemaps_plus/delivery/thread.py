@@ -24,7 +24,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings as django_settings
 from django.core import mail
+from django.core.signals import setting_changed
 from django.db import connections
 
 from django_sitemaps_plus import hooks
@@ -132,7 +134,7 @@ class BackgroundThread:
         now = time.monotonic()
         if now - self._looked >= LOOK:
             self._looked = now
-            self._try_to_start(lambda: _ALL)
+            self._try_to_start(lambda: _ALL, is_look=True)
 
     def wake(self, **kwargs: Any) -> None:
         """
@@ -140,14 +142,31 @@ class BackgroundThread:
 
         Never raises: it is called in the project's saves and requests.
         """
+        if threading.current_thread() is self._thread:
+            # It has rebuilt a page because of a change that waited already.
+            due = self._due.setdefault(tenants.current_tenant_key(), _Due())
+            due.notify_in(get_settings().NOTIFY_AFTER / 2)
+            return
         self._try_to_start(tenants.current_tenant_key)
 
-    def _try_to_start(self, tenant: Callable[[], str | None]) -> None:
+    def is_patched_late(self) -> bool:
+        """Return whether this process patched its threads after this was imported."""
+        return type(self._lock) is not type(threading.Lock())
+
+    def _try_to_start(
+        self, tenant: Callable[[], str | None], *, is_look: bool = False
+    ) -> None:
         if not self._serves:
             return
         try:
             if is_allowed():
                 self._start(tenant())
+            elif is_look and not _is_test() and not self.is_patched_late():
+                from .background import note_server
+
+                # A request must not ask for hundreds of tenants.
+                if tenants.configured() is None:
+                    note_server()
         except Exception:
             # An invalid domain of the Site, a database that is down, no room for
             # another thread: whatever it is, the next look may succeed.
@@ -245,9 +264,9 @@ class BackgroundThread:
 
     def _work_of_apps(self, due: _Due) -> None:
         """Have apps do what is due, and come back for more: no request may come."""
-        from .background import work_of_apps
+        from .background import of_each_site, work_of_apps
 
-        wait = work_of_apps(self._is_ending)
+        wait = of_each_site(partial(work_of_apps, self._is_ending))
         if wait is not None:
             due.notify_in(wait + _SETTLE)
 
@@ -323,15 +342,37 @@ def _has_many_connections() -> bool:
 
 def is_allowed() -> bool:
     """Return whether this process may have the thread."""
-    if hasattr(mail, "outbox"):
-        # Django's test environment: a thread would outlive the test's transaction.
+    if _is_test() or not get_settings().BACKGROUND or not _has_address():
         return False
     uwsgi = sys.modules.get("uwsgi")
     # "threads" implies "enable-threads", which is not among the options then.
     if uwsgi is not None and not {"threads", "enable-threads"} & uwsgi.opt.keys():
-        _warn_of_uwsgi()
+        _warn("uWSGI runs without threads", "Start it with --enable-threads")
         return False
-    return bool(get_settings().BACKGROUND) and _has_address()
+    if background_thread.is_patched_late():
+        # Its locks would stop all requests, and these share Django's connections.
+        reason = "gevent patched threads after the project was imported"
+        _warn(reason, "Do not preload the project")
+        return False
+    return True
+
+
+#: The settings that a test has changed: "testserver" may not be there meanwhile.
+_changed: set[str] = set()
+
+
+def _note_changed(*, setting: str, **kwargs: Any) -> None:
+    _changed.add(setting)
+
+
+def _is_test() -> bool:
+    """
+    Return whether this is a test, of which a thread would outlive the transaction.
+
+    Django's mail backend "locmem" makes an outbox in other processes too.
+    """
+    is_host = "testserver" in django_settings.ALLOWED_HOSTS
+    return hasattr(mail, "outbox") and (is_host or "ALLOWED_HOSTS" in _changed)
 
 
 def _has_address() -> bool:
@@ -346,15 +387,18 @@ def _has_address() -> bool:
 
 
 @cache
-def _warn_of_uwsgi() -> None:
+def _warn(reason: str, remedy: str) -> None:
     """Warn, once in a process, that nothing happens there by itself."""
     logger.warning(
-        "uWSGI runs without threads: no page is rebuilt in the background, and no "
-        "engine is notified. Start it with --enable-threads, or have cron run "
-        "'manage.py ping_sitemaps'."
+        "%s: no page is rebuilt in the background, and no engine is notified. %s, or "
+        "have cron run 'manage.py ping_sitemaps'.",
+        reason,
+        remedy,
     )
 
 
 background_thread = BackgroundThread()
-os.register_at_fork(after_in_child=background_thread.arm)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=background_thread.arm)
 atexit.register(background_thread.stop)
+setting_changed.connect(_note_changed, dispatch_uid="django_sitemaps_plus.thread")

@@ -7,7 +7,7 @@ import re
 import urllib.parse
 from dataclasses import dataclass
 
-from .errors import OptionError
+from .base import OptionError
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _URL = re.compile(r"[!-~]+")

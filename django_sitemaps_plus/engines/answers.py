@@ -8,20 +8,20 @@ with the body that the protocol promises.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 
 from .base import Outcome
 from .http import Response
 
-_Part = TypeVar("_Part")
 #: What a success may have besides nothing: JSON, any text, or also a web page.
 Takes: TypeAlias = Literal["JSON", "text", "page"]
 
 #: Names under which JSON says whether it succeeded, or has a status of its own.
-_SUCCESSES, _CODES = ("success", "ok", "result", "accepted"), ("code", "status")
+_SUCCESSES, _CODES = ("success", "ok", "result", "accepted", "d"), ("code", "status")
+#: The HTTP statuses that say that something failed.
+_REFUSED = re.compile("[45][0-9]{2}")
 #: Values that say that there is no success, or no error.
 _FALSE = frozenset(["", "0", "no", "none", "null", "nil", "false"])
 _NOTHING = _FALSE | {"ok", "success"}
@@ -40,8 +40,9 @@ _ERROR_NAME = re.compile(r"\berr|error|fail|\bfault|exception")
 _NONE_OF = re.compile(
     rf"(?<![\w.,-])(?:no|0|zero|without)\s++(?:(?:any|urls?|was|were)\s++){{0,2}}+{_COUNTED}"
 )
-#: Between a name and its value, in "errors: 0", in XML and in XML-RPC.
-_IS = r"[\"']?+(?:[\s:=>]|<\w[^<>]{0,99}+>)++"
+#: Between a name and its value, in "errors: 0", in XML and in XML-RPC. It has an end:
+#: else each of many names would read all that follow.
+_IS = r"[\"']?+(?:\s++|[:=>]|<\w[^<>]{0,99}+>){1,9}+"
 #: "errors: []", "error=none, …", "errors: 0 accepted: 5", and the same of no success.
 _IS_NOTHING = re.compile(
     rf"{_COUNTED}{_IS}"
@@ -133,21 +134,21 @@ def _is_taken(response: Response, takes: Takes) -> bool:
     """Return whether a body is nothing, JSON or, unless only that is taken, a text."""
     text = response.text.strip()
     must_be = bool(text) if takes == "JSON" else text.startswith(("{", "["))
-    return not must_be or _json(response) is not None
+    return not must_be or response.json is not None
 
 
 def _names_error(response: Response) -> bool:
     """Return whether a text, or what JSON has at its top, names an error."""
     if response.is_html:
         return False  # where a web page is taken
-    said = _json(response)
+    said = response.json
     if isinstance(said, str):
         return _has_error(said)
     if not isinstance(said, (dict, list)):
         return said is False or _has_error(response.text)
     # What is deeper may repeat what was sent.
     top = said if isinstance(said, list) else [said, *said.values()]
-    return any(_is_error(one) for one in parts_of(top, dict)) or (
+    return any(_is_error(one) for one in top if isinstance(one, dict)) or (
         isinstance(said, list) and any(_has_error(one) for one in said)
     )
 
@@ -157,7 +158,7 @@ def _is_error(said: Mapping[str, object]) -> bool:
     return (
         any(_is_nothing(said.get(name, True), _FALSE) for name in _SUCCESSES[:2])
         or any(str(said.get(name)).lower() == "false" for name in _SUCCESSES[2:])
-        or any(400 <= (as_count(said.get(name)) or 0) < 600 for name in _CODES)
+        or any(_REFUSED.fullmatch(str(said.get(name))) for name in _CODES)
         or any(_is_named(name, value) for name, value in said.items())
     )
 
@@ -181,31 +182,3 @@ def _has_error(said: object) -> bool:
     if _NO_SUCCESS.search(text):
         return True
     return bool(_ERROR.search(_IS_NOTHING.sub(" ", _NONE_OF.sub("none", text))))
-
-
-def json_object(response: Response) -> dict[str, Any]:
-    """Return the JSON object in a body; empty if there is none."""
-    said = _json(response)
-    return said if isinstance(said, dict) else {}
-
-
-def _json(response: Response) -> object:
-    """Return a body as JSON; None if it is not JSON."""
-    try:
-        said: object = json.loads(response.body)
-    except (ValueError, RecursionError):
-        return None
-    return said
-
-
-def parts_of(value: object, kind: type[_Part]) -> list[_Part]:
-    """Return the items of a list that are of a kind; empty if it is not a list."""
-    parts = value if isinstance(value, list) else []
-    return [part for part in parts if isinstance(part, kind)]
-
-
-def as_count(value: object) -> int | None:
-    """Return a number that is not negative, which may be written as a string."""
-    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,18}", str(value)):
-        return None
-    return int(str(value))

@@ -18,11 +18,13 @@ from .base import (
     Batch,
     CheckResult,
     Engine,
+    NoThread,
+    NoToken,
     Outcome,
     Refused,
     SitemapStatus,
+    TransportError,
 )
-from .errors import NoThread, NoToken, TransportError
 
 logger = logging.getLogger("django_sitemaps_plus")
 

@@ -4,6 +4,20 @@ The base class of engines, and what they take and return.
 An engine is one module with one keyword-only dataclass, whose fields are the options
 that the project's settings may contain. It implements its protocol and nothing else:
 what to submit and when to retry is up to the outbox.
+
+Its errors::
+
+    EngineError                            do not raise directly
+    ├── OptionError                        also a ValueError: an invalid option
+    │   └── MissingExtra                   a package that the engine needs is missing
+    ├── NoThread                           this process can send nothing any more
+    ├── NoToken                            an engine wants a token, and there is none
+    ├── Refused                            what had to be asked first was refused
+    └── TransportError                     a request that got no answer
+
+An engine's constructor raises ``OptionError``, and nothing else does. Its methods may
+raise the others: ``asking`` turns them into answers, except ``NoThread``, where nothing
+was sent.
 """
 
 from __future__ import annotations
@@ -16,8 +30,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
-
-from .errors import EngineError, OptionError
 
 if TYPE_CHECKING:
     # Not urllib3, where nothing is sent.
@@ -81,6 +93,79 @@ class Answer:
     #: How many URLs it takes after these; None if it does not say. If none, the next
     #: are submitted after ``retry_after``.
     left: int | None = None
+
+
+class EngineError(Exception):
+    """The base class of the engines' errors. Do not raise directly."""
+
+
+class OptionError(EngineError, ValueError):
+    """
+    An invalid option.
+
+    ``option`` is its name; ``problem`` says what is wrong and what to write instead,
+    so that ``f"{path}[{option!r}] {problem}"`` is a sentence. Neither contains a
+    secret.
+    """
+
+    def __init__(self, option: str, problem: str) -> None:
+        super().__init__(f"{option!r} {problem}")
+        self.option = option
+        self.problem = problem
+
+
+class MissingExtra(OptionError):
+    """The package of an engine is not installed; ``problem`` names the command."""
+
+
+class NoThread(EngineError):
+    """
+    This process cannot start a thread, which a request needs; nothing was sent.
+
+    It is ending, or has too many. No engine is to blame for that.
+    """
+
+
+_CREDENTIALS = "the option 'credentials'"
+
+
+class NoToken(EngineError):
+    """
+    There is no access token; the message says why.
+
+    ``may_pass``: whoever gives out tokens could not be asked just now.
+    """
+
+    def __init__(self, message: str, *, may_pass: bool = False) -> None:
+        super().__init__(message)
+        self.may_pass = may_pass
+        #: What to do about it.
+        self.fix = f"Check {'the network' if may_pass else _CREDENTIALS}."
+
+    #: Whether the engine cannot have received the request.
+    is_unsent = True
+
+
+class TransportError(EngineError):
+    """
+    There is no answer. The message is one sentence without the path of a URL.
+
+    ``stage`` is where the request failed: "url", "name", "private" (the address),
+    "connection", "tls", "request" or "answer". In the last two the engine may have
+    received it.
+    """
+
+    #: What to do about it.
+    fix = "Check 'endpoint' and the network."
+
+    def __init__(self, stage: str, message: str) -> None:
+        super().__init__(message)
+        self.stage = stage
+
+    @property
+    def is_unsent(self) -> bool:
+        """Whether the engine cannot have received the request."""
+        return self.stage not in ("request", "answer")
 
 
 class Refused(EngineError):
@@ -177,7 +262,7 @@ class Engine(ABC):
     The client of one search engine.
 
     Subclasses are keyword-only dataclasses. Declare options that must never be shown
-    with ``secret()``.
+    with ``secret_option()``.
     """
 
     #: The engine's own name.
@@ -254,6 +339,11 @@ class Engine(ABC):
     def feeds_of_site(self) -> Sequence[str]:
         """Return the feeds to submit after a change: paths on the site, or URLs."""
         return ()
+
+    @property
+    def wants_documents(self) -> bool:
+        """Whether it is to be notified of sitemaps that are served with other bytes."""
+        return DOCUMENTS in self.events
 
     def wants(self, section: str, event: str) -> bool:
         """
@@ -343,19 +433,19 @@ class Engine(ABC):
         return Answer(outcome=outcome, message=message, **{**fields, **details})
 
     def _exhausted(
-        self, response: Response, what: str, wait: float = RENEWED_IN
+        self, response: Response, what: str, wait: float | None = None
     ) -> Answer:
         """Return what is said where the quota of ``what`` is used up: nothing sent."""
         return self._answer_to(
             response,
             Outcome.EXHAUSTED,
             f"{self.name} accepts no more URLs: the quota of {what} is used up.",
-            retry_after=wait,
+            retry_after=wait or RENEWED_IN,
             is_unsent=True,
         )
 
     def _secrets(self) -> Iterable[str]:
-        """Yield the values of the options that ``secret()`` declares."""
+        """Yield the values of the options that ``secret_option()`` declares."""
         for option in dataclasses.fields(self):
             if option.metadata.get("secret"):
                 yield from _leaves(getattr(self, option.name))
@@ -372,6 +462,6 @@ def _leaves(value: object) -> Iterator[str]:
         yield str(value)
 
 
-def secret(**options: Any) -> Any:
+def secret_option(**options: Any) -> Any:
     """Declare an option that no repr shows and that ``redact()`` removes from texts."""
     return field(repr=False, metadata={"secret": True}, **options)

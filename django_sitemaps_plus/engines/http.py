@@ -32,8 +32,7 @@ from urllib3.util import Retry
 from django_sitemaps_plus.protocol.elements import parts
 
 from .addresses import Target, is_private
-from .base import OURS
-from .errors import NoThread, TransportError
+from .base import OURS, NoThread, TransportError
 
 #: The most bytes of a body that are read by default.
 _LIMIT = 65_536
@@ -75,6 +74,21 @@ class Response:
     def text(self) -> str:
         """The body as text; invalid UTF-8 is replaced."""
         return self.body.decode("utf-8", "replace")
+
+    @property
+    def json(self) -> object:
+        """The body as JSON; None if it is not JSON."""
+        try:
+            said: object = json.loads(self.body)
+        except (ValueError, RecursionError):
+            return None
+        return said
+
+    @property
+    def json_object(self) -> dict[str, Any]:
+        """The JSON object in the body; empty if there is none."""
+        said = self.json
+        return said if isinstance(said, dict) else {}
 
     @property
     def retry_after(self) -> float | None:
@@ -245,12 +259,24 @@ class _Clock:
                 socket.close(sock.detach())
 
 
+#: What a reason of OpenSSL means.
+_TLS = {
+    "TLSV1_ALERT_PROTOCOL_VERSION": "it only offers TLS 1.1 or older",
+    "UNSUPPORTED_PROTOCOL": "it only offers TLS 1.1 or older",
+    "WRONG_VERSION_NUMBER": "it does not speak TLS at this port",
+}
+
+
 def _why(cause: BaseException) -> str:
     if not isinstance(cause, (OSError, UnicodeError)):
         return ": malformed or incomplete HTTP"  # its own text may quote a secret
     names = ("verify_message", "reason", "strerror")
     reasons = filter(None, (getattr(cause, name, None) for name in names))
-    return f": {next(reasons, cause)}".rstrip(".")
+    why = str(next(reasons, cause)).rstrip(".")
+    if isinstance(cause, ssl.SSLError) and why.isupper():
+        # OpenSSL's own name of it.
+        why = _TLS.get(why, why.replace("_", " ").lower())
+    return f": {why}"
 
 
 def _validity(sock: socket.socket) -> tuple[float, float] | None:

@@ -21,8 +21,16 @@ from django_sitemaps_plus.protocol.values import matches
 from . import http, own_files
 from .addresses import Target, check_url
 from .answers import explained
-from .base import Answer, Batch, CheckResult, Engine, Outcome, secret
-from .errors import OptionError, TransportError
+from .base import (
+    Answer,
+    Batch,
+    CheckResult,
+    Engine,
+    OptionError,
+    Outcome,
+    TransportError,
+    secret_option,
+)
 
 #: Forwards to all participants.
 ENDPOINT = "https://api.indexnow.org/indexnow"
@@ -78,11 +86,11 @@ class IndexNow(Engine):
     max_urls: ClassVar[int] = 10_000
 
     #: Proves that the site is yours, by a file that the site serves.
-    key: str = secret(default="")
+    key: str = secret_option(default="")
     #: Keys of single hosts, used instead of ``key``.
-    keys: Mapping[str, str] = secret(default_factory=dict)
+    keys: Mapping[str, str] = secret_option(default_factory=dict)
     #: Previous keys, whose files are still served.
-    old_keys: Sequence[str] = secret(default=())
+    old_keys: Sequence[str] = secret_option(default=())
     #: The path of the key file. None: ``/<key>.txt``.
     key_location: str | None = None
     #: The URL to submit to.
@@ -230,13 +238,12 @@ class IndexNow(Engine):
     def _post(self, endpoint: str, batch: Batch) -> tuple[Answer, bool]:
         """Return an endpoint's answer, and whether it is final."""
         name = Target.parse(endpoint).authority
-        payload = self._payload(batch)
         try:
             response = http.send(
                 "POST",
                 endpoint,
                 headers={"Content-Type": "application/json; charset=utf-8"},
-                document=payload,
+                document=self._payload(batch),
                 timeout=self.timeout,
             )
         except TransportError as error:

@@ -15,11 +15,10 @@ import re
 from collections.abc import Sequence
 
 from django_sitemaps_plus.protocol.limits import MAX_ROBOTS_BYTES
-from django_sitemaps_plus.protocol.robots import closed, read
+from django_sitemaps_plus.protocol.robots import closed, read, shut_out
 
 from . import http
-from .base import CheckResult
-from .errors import TransportError
+from .base import CheckResult, TransportError
 
 #: https://www.indexnow.org/documentation: 8 to 128 of a-z, A-Z, 0-9 and "-".
 KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
@@ -173,9 +172,9 @@ def check_live_robots(
             "away from the whole site.",
             "Check the site's log.",
         )
-    if response.status == 200 and closed(read(response.text)):
+    if response.status == 200 and closed(groups := read(response.text)):
         return CheckResult.bad(
-            "The site's live robots.txt blocks all crawlers.",
+            f"The site's live robots.txt blocks {shut_out(groups)}.",
             "Allow crawling in it, or use --force.",
         )
     return CheckResult.good("The site's live robots.txt allows crawling.")

@@ -15,8 +15,15 @@ from typing import ClassVar
 from . import http, retired
 from .addresses import Target, check_url
 from .answers import explained
-from .base import Answer, Batch, CheckResult, Engine, Outcome, secret
-from .errors import OptionError
+from .base import (
+    Answer,
+    Batch,
+    CheckResult,
+    Engine,
+    OptionError,
+    Outcome,
+    secret_option,
+)
 
 _PLACEHOLDER = "{sitemap}"
 _TOKEN = "{token}"  # noqa: S105 (stands for one)
@@ -38,7 +45,7 @@ class Ping(Engine):
     #: The URL to request: it contains ``{sitemap}``, or ends with "=".
     url: str
     #: Replaces ``{token}`` in ``url``, percent-encoded.
-    token: str = secret(default="")
+    token: str = secret_option(default="")
 
     def __post_init__(self) -> None:
         """

@@ -17,8 +17,7 @@ from typing import ClassVar
 from . import http
 from .addresses import Target, check_url
 from .answers import explained
-from .base import Answer, Batch, Engine, secret
-from .errors import OptionError
+from .base import Answer, Batch, Engine, OptionError, secret_option
 
 #: The header of the signature: ``t=<seconds since the epoch>,v1=<hexadecimal digits>``.
 _HEADER = "X-Sitemaps-Plus-Signature"
@@ -44,7 +43,7 @@ class Webhook(Engine):
     #: The URL to send requests to.
     url: str
     #: What requests are signed with; the receiver knows it too.
-    secret: str = secret()
+    secret: str = secret_option()
 
     def __post_init__(self) -> None:
         """

@@ -7,24 +7,31 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Final
 
 from django.conf import settings as django_settings
-from django.db.models import Count, Max, Min, QuerySet
+from django.db.models import Count, Max, Min, Q, QuerySet
 from django.urls import NoReverseMatch
 from django.utils.translation import gettext, ngettext
 
 from django_sitemaps_plus import hooks
-from django_sitemaps_plus.changes.models import Change
+from django_sitemaps_plus.changes.models import Change, UrlChange
 from django_sitemaps_plus.changes.queries import changes, url_changes
-from django_sitemaps_plus.changes.url_changes import FEW, KEEP
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import tables_exist
-from django_sitemaps_plus.delivery import guards, outbox, workers
+from django_sitemaps_plus.delivery import gate, guards, workers
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.models import Submission
-from django_sitemaps_plus.delivery.queries import states, submissions, with_waiting
+from django_sitemaps_plus.delivery.gate import FEW
+from django_sitemaps_plus.delivery.models import LATE, EngineState, Submission
 from django_sitemaps_plus.pagination.lately import most_listed
-from django_sitemaps_plus.pagination.queries import ledger
+from django_sitemaps_plus.pagination.queries import (
+    LATELY,
+    Sums,
+    current_sums,
+    ledger,
+    sections,
+    sums,
+)
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.serving.robots import rules
@@ -33,10 +40,8 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import Site
 
-from . import status
 from .answering import ROBOTS, others
-from .engines import LATE, EngineHealth, Health, all_engines
-from .levels import ERROR, NOTE, WARNING
+from .engines import EngineHealth, Health, all_engines
 from .unlooked import is_audited, unaudited
 from .words import ago, number
 
@@ -46,6 +51,14 @@ _QUOTA_DAY = 86_400
 _MOST = 10_000
 #: Sections whose addresses are looked up, and addresses that an alert names.
 _LOOKED, _NAMED = 100, 3
+
+
+#: Something is not listed or not submitted until somebody acts: commands end with 1.
+ERROR: Final = "error"
+#: Something should be better.
+WARNING: Final = "warning"
+#: Nobody has looked, or has to act.
+NOTE: Final = "note"
 
 
 class Subject(enum.Enum):
@@ -103,9 +116,28 @@ def alerts(
     if Subject.AUDIT in subjects and (unlooked := unaudited()):
         text = " ".join(unlooked)
         result.append(Alert(subject=Subject.AUDIT, level=NOTE, text=text))
+    if Subject.ENGINES in subjects:
+        result += [*_closed(), *_checked(aliases)]
     # Who may see nothing has nothing read.
     said = of_apps() if subjects else ()
     return result + [one for one in said if one.subject in subjects]
+
+
+def _closed() -> Iterator[Alert]:
+    """Yield that a public site is closed to all; where engines are, they say so."""
+    address, debug, robots = guards.check_site()
+    if not engines() and address.is_good and debug.is_good and not robots.is_good:
+        yield Alert(subject=Subject.ENGINES, text=robots.text)
+
+
+def _checked(aliases: Collection[str] | None) -> Iterator[Alert]:
+    """Yield what ``--check`` found over the network when it last looked at it."""
+    row = sections().filter(name="").first()
+    known = engines() if aliases is None else aliases
+    for of, some in ({} if row is None else row.checked).items():
+        name = of if of in engines() else ""
+        for text, at in some if not name or name in known else ():
+            yield Alert(subject=Subject.ENGINES, name=name, text=text, since=at)
 
 
 def missing_tables() -> Iterator[Alert]:
@@ -127,7 +159,7 @@ def own_alerts(
     if Subject.SECTIONS in subjects:
         result += [*_uninstalled(), *_unserved(), *_answered_by_others()]
         result += section_alerts(registry.sources())
-        result += _unreported()
+        result += _late_changes()
     if Subject.ENGINES in subjects and engines():
         why = guards.why_refused() if refusal is None else refusal
         chosen = [
@@ -148,9 +180,10 @@ def of_apps(sections: Collection[str] | None = None) -> Iterator[Alert]:
 
     One that cannot look is an error: nothing is green that nobody has looked at.
     """
-    for one in hooks.alerts(sections):
-        is_failed = isinstance(one, hooks.Failed)
-        yield Alert(subject=Subject.SECTIONS, text=str(one)) if is_failed else one
+    for one in hooks.alerts(sections, kind=Alert):
+        if isinstance(one, hooks.Failed):
+            one = Alert(subject=Subject.SECTIONS, text=str(one))
+        yield one
 
 
 def errors(some: Iterable[Alert]) -> list[Alert]:
@@ -210,7 +243,7 @@ def _answered_by_others() -> Iterator[Alert]:
 
 def section_alerts(names: Iterable[str]) -> Iterator[Alert]:
     """Yield which of some registered sections are not listed, or not as a whole."""
-    stored = status.sums()
+    stored = sums()
     for name in names:
         if problem := why_unusable(name):
             text = gettext("Section '%(name)s' cannot be used: %(problem)s")
@@ -221,12 +254,12 @@ def section_alerts(names: Iterable[str]) -> Iterator[Alert]:
             yield from _section_alerts(name, row)
 
 
-def _stored_alerts(section: SectionSource, row: status.Sums | None) -> Iterator[Alert]:
+def _stored_alerts(section: SectionSource, row: Sums | None) -> Iterator[Alert]:
     """Yield what is wrong with the stored pages of a section that can be used."""
     name, build = section.name, f"manage.py build_sitemaps {section.name}"
-    row = status.current_sums(section, row)
+    row = current_sums(section, row)
     if row is None:
-        # One by position perhaps has too many pages to be stored.
+        # Pages by position are built for each request.
         if section.key is not None:
             text = gettext("Section '%(name)s' was never built.")
             yield _of_section(name, text, fix=build)
@@ -264,14 +297,14 @@ def _stored_alerts(section: SectionSource, row: status.Sums | None) -> Iterator[
         yield _of_section(name, text, WARNING, count=number(row.lost))
 
 
-def _section_alerts(name: str, row: status.Sums) -> Iterator[Alert]:
+def _section_alerts(name: str, row: Sums) -> Iterator[Alert]:
     """Yield what is noted of a section itself, whether it has pages or not."""
     if row.failure and changes(name).exists():
         text = gettext(
-            "Section '%(name)s': its changes cannot be reported: %(problem)s"
+            "Section '%(name)s': its changes cannot be looked at: %(problem)s"
         )
         yield _of_section(name, text, problem=row.failure)
-    if row.damaged_at > time.time() - status.LATELY:
+    if row.damaged_at > time.time() - LATELY:
         text = gettext(
             "Section '%(name)s': the page boundaries were damaged %(time)s, and the "
             "section was divided anew."
@@ -279,7 +312,7 @@ def _section_alerts(name: str, row: status.Sums) -> Iterator[Alert]:
         yield _of_section(name, text, WARNING, time=ago(row.damaged_at))
 
 
-def _vanished(name: str, row: status.Sums) -> Iterator[Alert]:
+def _vanished(name: str, row: Sums) -> Iterator[Alert]:
     """Yield that a section lists less than half of what it listed within a week."""
     before = most_listed(row.listed, row.confirmed_at)
     if before >= FEW and 2 * row.entries < before:
@@ -304,11 +337,11 @@ def _of_section(
     )
 
 
-def _unreported() -> Iterator[Alert]:
+def _late_changes() -> Iterator[Alert]:
     if late := count_late_changes():
         yield Alert(
             subject=Subject.SECTIONS,
-            # Engines are not notified of what was not reported.
+            # Engines are not notified of what no page says.
             level=ERROR if engines() else WARNING,
             text=late_changes(late),
             waiting=late,
@@ -317,24 +350,29 @@ def _unreported() -> Iterator[Alert]:
 
 
 def count_late_changes() -> int:
-    """Return how many changes have waited for long to be reported, up to ``_MOST``."""
-    return unreported().filter(at__lt=time.time() - LATE)[:_MOST].count()
+    """Return how many changes have waited for too long, up to ``_MOST``."""
+    now, longest = time.time(), max(LATE, get_settings().VERIFY_AFTER)
+    # New rows come first where more pages change than can be rebuilt.
+    is_late = Q(created=True, at__lt=now - LATE) | Q(at__lt=now - longest)
+    return waiting_changes().filter(is_late)[:_MOST].count()
 
 
-def unreported() -> QuerySet[Change]:
-    """Return the changes of registered sections that wait to be reported."""
-    names = list(registry.sources())
-    return changes().filter(section__in=names, reported_at=None)
-
-
-def late_changes(count: int) -> str:
-    """Return in words how many changes have waited for long to be reported."""
+def late_changes(count: int | None = None) -> str:
+    """Return in words how many changes have waited for too long."""
+    count = count_late_changes() if count is None else count
     text = ngettext(
-        "%(late)s change has waited for more than 15 minutes to be reported.",
-        "%(late)s changes have waited for more than 15 minutes to be reported.",
+        "%(late)s change has waited for more than 15 minutes for its page to be "
+        "rebuilt.",
+        "%(late)s changes have waited for more than 15 minutes for their pages to be "
+        "rebuilt.",
         count,
     )
     return text % {"late": f"{number(count)}{'+' if count == _MOST else ''}"}
+
+
+def waiting_changes() -> QuerySet[Change]:
+    """Return the changes of registered sections that wait for their pages."""
+    return changes().filter(section__in=list(registry.sources()))
 
 
 def _refused(chosen: Sequence[EngineHealth], refusal: str) -> Iterator[Alert]:
@@ -342,7 +380,7 @@ def _refused(chosen: Sequence[EngineHealth], refusal: str) -> Iterator[Alert]:
     if not refusal:
         return
     waiting = sum(one.waiting for one in chosen)
-    waiting += outbox.unqueued()[:_MOST].count() + unreported()[:_MOST].count()
+    waiting += gate.unqueued()[:_MOST].count() + waiting_changes()[:_MOST].count()
     text = gettext("Search engines are not notified: %s") % refusal
     yield Alert(
         subject=Subject.ENGINES,
@@ -427,9 +465,9 @@ def _failed(chosen: Collection[EngineHealth]) -> Iterator[Alert]:
 
     An error while the engine rejects what it is sent.
     """
-    state, since = Submission.State, time.time() - KEEP
+    state, since = Submission.State, time.time() - UrlChange.KEEP
     now = {one.state.engine for one in chosen if one.health is Health.REJECTING}
-    rows = submissions().filter(
+    rows = Submission.objects.on_site().filter(
         engine__in={one.state.engine for one in chosen},
         state__in=(state.REJECTED, state.FAILED),
         created_at__gte=since,
@@ -457,8 +495,8 @@ def _failed(chosen: Collection[EngineHealth]) -> Iterator[Alert]:
 
 def _unknown() -> Iterator[Alert]:
     """Yield what waits for engines that are not in the settings any more."""
-    unknown = states().exclude(engine__in=list(engines()))
-    for state in with_waiting(unknown, LATE).filter(waiting_n__gt=0):
+    unknown = EngineState.objects.on_site().exclude(engine__in=list(engines()))
+    for state in unknown.with_waiting().filter(waiting_n__gt=0):
         text = gettext(
             "%(engine)s is not in SITEMAPS_PLUS['ENGINES'] any more, so nothing is "
             "sent to it. Add it again under this alias until what waits is sent; after "

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from django.urls import NoReverseMatch, Resolver404, ResolverMatch, resolve, reverse
+from django.urls import NoReverseMatch, ResolverMatch, reverse
 
 from django_sitemaps_plus.delivery.engines import known_files
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, rendering_context
+from django_sitemaps_plus.sitemaps.site import (
+    PLACEHOLDER_SITE,
+    Site,
+    rendering_context,
+    resolved,
+)
 
 APP = "django_sitemaps_plus"
 ROBOTS = "/robots.txt"
@@ -27,15 +32,6 @@ def others(names: Iterable[str]) -> dict[str, dict[str, ResolverMatch]]:
             view = f"{match._func_path} (URL pattern {match.route!r})"
             found.setdefault(view, {})[path] = match
     return found
-
-
-def resolved(path: str) -> ResolverMatch | None:
-    """Return what answers a path in the site's URLconf; None if nothing does."""
-    with rendering_context(PLACEHOLDER_SITE):
-        try:
-            return resolve(path, Site.current().urlconf)
-        except Resolver404:
-            return None
 
 
 def _paths(names: Iterable[str]) -> Iterator[str]:

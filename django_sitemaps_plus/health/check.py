@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.delivery import guards
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.engines import asking, own_files
 from django_sitemaps_plus.engines.base import CheckResult
+from django_sitemaps_plus.pagination.queries import row_of, sections
 from django_sitemaps_plus.sitemaps.site import Site
 
 from .alerts import Alert, errors, missing_tables, of_apps, own_alerts
@@ -33,22 +34,22 @@ def check(
     with the errors of ``alerts``. It asks the site and the engines over the network,
     which may take some seconds for each.
     """
-    # The admin imports this module when a process starts: not with it urllib3.
-
     found = [(SITE, one) for one in guards.check_site(force=force)]
-    site = Site.current().address()
+    site, missing = Site.current().address(), [*missing_tables()]
     if site is not None:
         origin = str(site.origin)
         robots = own_files.check_live_robots(
             origin, timeout=CHECK_TIMEOUT, private=force
         )
         crawling = guards.forced(robots) if force else robots
-        found.append((SITE, crawling))
+        looked = {SITE: [crawling]}
         for alias in aliases:
-            checked = asking.check_engine(engines()[alias], origin, force=force)
-            found += [(alias, one) for one in checked]
+            engine = engines()[alias]
+            looked[alias] = [*asking.check_engine(engine, origin, force=force)]
+        found += [(of, one) for of, some in looked.items() for one in some]
+        if not missing:
+            _remember(looked)
     # What keeps all from being submitted is among the results.
-    missing = [*missing_tables()]
     for alias in [] if missing else aliases:
         found += [(alias, one) for one in figures_by_section(engines()[alias])]
     own = missing or errors(own_alerts(aliases=aliases, refusal=""))
@@ -59,15 +60,29 @@ def check(
     if site is not None and (crawling.is_good or not guards.forced(robots).is_good):
         # Last: who asks for the sitemap has what was never built be built.
         closed = not robots.is_good
-        for one in hooks.checks(site, force=force, closed=closed):
-            is_failed = isinstance(one, hooks.Failed)
-            found.append((SITE, CheckResult.bad(str(one)) if is_failed else one))
+        for one in hooks.checks(site, force=force, closed=closed, kind=CheckResult):
+            if isinstance(one, hooks.Failed):
+                one = CheckResult.bad(str(one))
+            found.append((SITE, one))
     # What was just looked at is among the results.
     former = [] if missing else errors(of_apps())
     found += [_wrong(alert) for alert in former if alert.since < began]
     if unlooked := unaudited():
         found.append((SITE, CheckResult.warning(*unlooked)))
     return found
+
+
+def _remember(looked: Mapping[str, Sequence[CheckResult]]) -> None:
+    """Store what is wrong of that at which was looked just now, and only that."""
+    row_of("")
+    row, now = sections().get(name=""), time.time()
+    for of, some in looked.items():
+        engine = engines().get(of)
+        texts = [f"{one.text} {one.fix}".strip() for one in some if not one.is_good]
+        row.checked[of] = [
+            [text if engine is None else engine.redact(text), now] for text in texts
+        ]
+    row.save(update_fields=["checked"])
 
 
 def _wrong(alert: Alert) -> tuple[str, CheckResult]:

@@ -11,13 +11,8 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import EngineState
-from django_sitemaps_plus.delivery.queries import states, with_waiting
 from django_sitemaps_plus.engines.base import Engine
 from django_sitemaps_plus.sitemaps.site import Site
-
-#: Seconds after which what is due should have been submitted, a change reported, and
-#: an engine that fails should work again.
-LATE = 900.0
 
 
 class Health(TextChoices):
@@ -70,7 +65,8 @@ class EngineHealth:
         """When it is tried again, at the earliest; None if it works."""
         if not (self.is_failing or self.health is Health.EXHAUSTED):
             return None
-        return max(self.state.paused_until, self.state.exhausted_until)
+        until: float = max(self.state.paused_until, self.state.exhausted_until)
+        return until
 
 
 def all_engines(refusal: str, sections: Sequence[str] = ()) -> list[EngineHealth]:
@@ -83,7 +79,7 @@ def all_engines(refusal: str, sections: Sequence[str] = ()) -> list[EngineHealth
     """
     site = Site.current().address()
     rows: dict[str, list[EngineState]] = {}
-    for state in with_waiting(states(), LATE, sections).order_by("host"):
+    for state in EngineState.objects.on_site().with_waiting(sections).order_by("host"):
         rows.setdefault(state.engine, []).append(state)
     host = "" if site is None else site.origin.host
     return [

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.engines.base import CheckResult, Engine
-from django_sitemaps_plus.pagination.queries import of_sections, pages, sections
+from django_sitemaps_plus.pagination.queries import pages, sections
 from django_sitemaps_plus.protocol.errors import page
 from django_sitemaps_plus.sitemaps.registry import registry
 
@@ -25,7 +25,7 @@ def figures_by_section(engine: Engine) -> Iterator[CheckResult]:
         )
         fix = f'Set SITEMAPS_PLUS["INDEX"] = True if you want them. {see}'
         yield CheckResult.warning(text, fix)
-    children = pages().filter(of_sections(names)).exclude(entries=0).count()
+    children = pages().on_site(names).exclude(entries=0).count()
     if children > engine.shows_files:
         text = (
             f"The index lists {children:,} sitemaps. {engine.name} shows only "

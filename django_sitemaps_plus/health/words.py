@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import formats, timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.timesince import timesince, timeuntil
-from django.utils.translation import gettext, npgettext_lazy
+from django.utils.translation import gettext, npgettext_lazy, override
 
 from django_sitemaps_plus.protocol.dates import moment
 
@@ -72,3 +72,10 @@ def until(seconds: float) -> str:
 def datetime_of(seconds: float) -> str:
     """Return a time as Django shows datetimes."""
     return str(formats.localize(timezone.localtime(moment(seconds))))
+
+
+def plain_ago(seconds: float) -> str:
+    """Return how long ago a time is: "8 minutes ago"; empty for none."""
+    with override("en"):
+        # Lines break where they have to.
+        return ago(seconds).replace("\xa0", " ") if seconds else ""

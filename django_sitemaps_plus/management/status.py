@@ -13,6 +13,7 @@ from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.engines.base import SitemapStatus
 from django_sitemaps_plus.health import words
 from django_sitemaps_plus.health.engines import EngineHealth
+from django_sitemaps_plus.health.words import plain_ago
 
 #: The width of lines where no terminal says how wide it is, and the widest.
 _WIDTH, _WIDEST = 80, 100
@@ -103,13 +104,6 @@ def printed(blocks: Iterable[Block]) -> Iterator[str]:
                 break_on_hyphens=False,
             )
         yield ""
-
-
-def plain_ago(seconds: float) -> str:
-    """Return how long ago a time is: "8 minutes ago"; empty for none."""
-    with override("en"):
-        # Lines break where they have to.
-        return words.ago(seconds).replace("\xa0", " ") if seconds else ""
 
 
 def _moment(text: str | None) -> str:

@@ -103,6 +103,13 @@ class SitemapsCommand(BaseCommand):
         """Do the work; return what is wrong in the end, or an empty text."""
         raise NotImplementedError
 
+    def site_address(self) -> SiteAddress:
+        """Return the site's address; ``CommandError`` if it is not configured."""
+        site = Site.current().address()
+        if site is None:
+            raise CommandError(_unknown_address(), returncode=MISUSED)
+        return site
+
     def say(self, text: str, *, is_error: bool = False) -> None:
         """Print what was done or found; if only errors are wanted, only those."""
         if not self.is_quiet:
@@ -145,9 +152,8 @@ def _sentences() -> Iterator[None]:
     except SitemapsPlusError as error:
         raise CommandError(str(error), returncode=FAILED) from error
     except DatabaseError as error:
-        is_missing = tables_are_missing(ledger())
         text = f"The database failed: {error}"
-        if is_missing:
+        if tables_are_missing(ledger()):
             text = tenants.tables_missing(ledger())
         raise CommandError(text, returncode=FAILED) from error
 
@@ -219,14 +225,6 @@ def _sites_of_tenants(site: Site) -> list[Site]:
             returncode=FAILED,
         )
     return found
-
-
-def site_address() -> SiteAddress:
-    """Return the site's address; raises ``CommandError`` if it is not configured."""
-    site = Site.current().address()
-    if site is None:
-        raise CommandError(_unknown_address(), returncode=MISUSED)
-    return site
 
 
 def _unknown_address() -> str:

@@ -65,6 +65,7 @@ class Migration(migrations.Migration):
                 ("ticked_at", models.FloatField(default=0)),
                 ("confirmed_at", models.FloatField(default=0)),
                 ("listed", models.JSONField(blank=True, default=dict)),
+                ("checked", models.JSONField(blank=True, default=dict)),
                 ("tended_at", models.FloatField(default=0)),
             ],
             options={
@@ -109,10 +110,6 @@ class Migration(migrations.Migration):
                         blank=True, null=True, verbose_name="page"
                     ),
                 ),
-                ("reported", models.TextField(blank=True, null=True)),
-                ("reported_at", models.FloatField(blank=True, null=True)),
-                ("definition", models.CharField(blank=True, default="", max_length=64)),
-                ("loses_url", models.BooleanField(blank=True, null=True)),
             ],
             options={
                 "verbose_name": "waiting change",
@@ -121,10 +118,6 @@ class Migration(migrations.Migration):
                     models.Index(
                         fields=["site", "section", "page", "id"],
                         name="sitemaps_plus_change_page",
-                    ),
-                    models.Index(
-                        fields=["site", "section", "reported_at", "id"],
-                        name="sitemaps_plus_change_report",
                     ),
                 ],
             },
@@ -254,7 +247,8 @@ class Migration(migrations.Migration):
                 ("changed_at", models.FloatField(default=0)),
                 ("verified_at", models.FloatField(default=0)),
                 ("read_at", models.FloatField(default=0)),
-                ("events_at", models.FloatField(default=0)),
+                ("unknown_at", models.FloatField(default=0)),
+                ("searched", models.BooleanField(default=True)),
                 ("lost_at", models.FloatField(default=0)),
                 ("refreshed_at", models.FloatField(default=0)),
                 ("asked_at", models.FloatField(default=0)),
@@ -382,6 +376,7 @@ class Migration(migrations.Migration):
                     models.Index(
                         fields=["site", "state", "id"], name="sitemaps_plus_outcome"
                     ),
+                    models.Index(fields=["site", "sent_at"], name="sitemaps_plus_sent"),
                 ],
                 "constraints": [
                     models.UniqueConstraint(
@@ -428,9 +423,6 @@ class Migration(migrations.Migration):
                 ("lastmod", models.CharField(blank=True, default="", max_length=40)),
                 ("title", models.CharField(blank=True, default="", max_length=200)),
                 ("at", models.FloatField()),
-                ("page", models.PositiveIntegerField(blank=True, null=True)),
-                ("late", models.BooleanField(default=False)),
-                ("missing", models.BooleanField(default=False)),
                 ("on_hold", models.BooleanField(default=False)),
                 ("queued_at", models.FloatField(blank=True, null=True)),
                 ("announce_at", models.FloatField(blank=True, null=True)),
@@ -478,7 +470,7 @@ class Migration(migrations.Migration):
                 ),
                 ("checksum", models.CharField(max_length=64)),
                 ("origin", models.CharField(max_length=300)),
-                ("media", models.CharField(blank=True, default="", max_length=20)),
+                ("media", models.CharField(blank=True, default="", max_length=200)),
                 ("entries", models.PositiveIntegerField()),
                 ("size", models.PositiveBigIntegerField()),
                 ("text_crc", models.BigIntegerField()),
@@ -504,11 +496,15 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.AddIndex(
+        migrations.AddConstraint(
             model_name="page",
-            index=models.Index(
+            constraint=models.UniqueConstraint(
                 fields=["section", "position"], name="sitemaps_plus_page_position"
             ),
+        ),
+        migrations.AddIndex(
+            model_name="page",
+            index=models.Index(fields=["searched"], name="sitemaps_plus_page_searched"),
         ),
         migrations.AddConstraint(
             model_name="page",

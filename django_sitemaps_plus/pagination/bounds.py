@@ -15,8 +15,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from django_sitemaps_plus.db import ROWS
 from django_sitemaps_plus.exceptions import Filling
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
     database_of,
@@ -83,7 +84,7 @@ class KeyRange:
 
         Raises ``ConfigurationError`` if the rows before it all have its key.
         """
-        found = self.key.order(self.rows(lower, upper))
+        found = plain(self.key.order(self.rows(lower, upper)))
         key = next(iter(found.values_list(*self.key.names)[rows : rows + 1]), None)
         if key is not None and key == lower and rows:
             # Going on from here would not get any further.
@@ -92,7 +93,7 @@ class KeyRange:
 
     def count(self, lower: KeyValue | None, upper: KeyValue | None) -> int:
         """Return how many rows a range has."""
-        return self.rows(lower, upper).count()
+        return plain(self.rows(lower, upper)).count()
 
 
 def bounds_of(key: Key, page: Page) -> tuple[KeyValue | None, KeyValue | None]:
@@ -115,8 +116,7 @@ def refuse_disorder(key_range: KeyRange, page: Page) -> None:
 
     To be asked of a page that has no rows: another one's bounds are in order.
     """
-    texts = page.lower, upper_of(page)
-    lower, upper = texts
+    lower, upper = page.lower, upper_of(page)
     if lower is None or upper is None:
         return
     rows = key_range.rows(None, None)
@@ -144,9 +144,8 @@ def fill(
     if section.filled:
         divide_anew(section)
     started = time.monotonic()
-    asked = seconds is not None
     wait = 10 if seconds is None else min(seconds, WAIT)
-    with lease(section, wait, asked=asked) as owner:
+    with lease(section, wait, asked=seconds is not None) as owner:
         section.refresh_from_db(using=ledger())
         if not section.filled:
             deadline = None if seconds is None else started + seconds
@@ -284,8 +283,7 @@ def split_after(page: Page, owner: str, lowers: Sequence[str]) -> list[Page]:
 
     In a transaction, as the owner of the section's lease; raises ``Busy`` without it.
     """
-    positions = _positions(page, len(lowers))
-    return _create_pages(page.section, owner, lowers, positions)
+    return _create_pages(page.section, owner, lowers, _positions(page, len(lowers)))
 
 
 def _positions(page: Page, count: int) -> list[int]:
@@ -311,4 +309,4 @@ def _spread(section: Section) -> None:
     start = (spread[-1].position if spread else 0) + GAP
     for index, page in enumerate(spread):
         page.position = start + index * GAP
-    pages().bulk_update(spread, ["position"], batch_size=500)
+    pages().bulk_update(spread, ["position"], batch_size=ROWS)

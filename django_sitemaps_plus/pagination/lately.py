@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from django_sitemaps_plus.protocol.dates import moment
 
-from .queries import of_sections, pages, sections
+from .queries import pages, sections
 
 #: Days that are stored beside today.
 _DAYS = 7
@@ -36,7 +36,7 @@ def note_entries() -> None:
     """Store what each section of the site lists now; of a day its largest number."""
     day = today()
     first = str(day - dt.timedelta(days=_DAYS))
-    sums = pages().filter(of_sections()).order_by().values_list("section")
+    sums = pages().on_site().order_by().values_list("section")
     totals = dict(sums.annotate(total=Sum("entries")))
     for pk, listed in sections().filter(pk__in=totals).values_list("pk", "listed"):
         kept = {name: n for name, n in _read(listed).items() if name >= first}

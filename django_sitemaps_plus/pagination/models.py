@@ -7,15 +7,15 @@ of the clock to winter makes two of them compare falsely.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 from django.db import connections, models, transaction
 from django.db.models import F, Value
 from django.db.models.functions import Coalesce, Greatest
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.db import DatabaseTime
+from django_sitemaps_plus.db import DatabaseTime, Stopwatch
 from django_sitemaps_plus.prepared import Prepared, Slot, Step, run_all, update
 from django_sitemaps_plus.sitemaps.site_rows import (
     Claimed,
@@ -24,6 +24,7 @@ from django_sitemaps_plus.sitemaps.site_rows import (
     SiteManager,
     SiteRow,
     claim_of,
+    current_key,
 )
 
 
@@ -41,14 +42,14 @@ class SectionQuerySet(SiteClaimQuerySet["Section"]):  # type: ignore[override]  
 
         None means that the lease was lost: whoever asked must not go on.
         """
-        first = section.next_number
-        taken = self.filter(pk=section.pk, claimed_by=owner, next_number=first).update(
-            next_number=first + count
-        )
-        if not taken:
+        # As it stands: the caller's row may be that of a transaction that was undone.
+        row = self.filter(pk=section.pk, claimed_by=owner)
+        first = row.values_list("next_number", flat=True).first()
+        if first is None:
             return None
+        taken = row.filter(next_number=first).update(next_number=first + count)
         section.next_number = first + count
-        return first
+        return first if taken else None
 
 
 class Section(SiteRow, Claimed):
@@ -67,7 +68,7 @@ class Section(SiteRow, Claimed):
     filled = models.BooleanField(default=False)
     #: When they were last found damaged, and forgotten; 0: never.
     damaged_at = models.FloatField(default=0)
-    #: Why its changes could not be reported; empty if the last ones were.
+    #: Why its changes could not be assigned; empty if the last ones were.
     failure = models.TextField(default="", blank=True)
     #: Whether the section's address holds an index (it stays one for a while).
     is_index = models.BooleanField(default=False)
@@ -86,6 +87,9 @@ class Section(SiteRow, Claimed):
     confirmed_at = models.FloatField(default=0)
     #: How many URLs it listed on the last days, by the date (see ``lately``).
     listed = models.JSONField(default=dict, blank=True)
+    #: The site's: what was found wrong over the network, until that is looked at again,
+    #: ``{of: [[text, seconds], …]}``. Of the site, or of an engine by its alias.
+    checked = models.JSONField(default=dict, blank=True)
     #: The site's: when what is done once an hour was last done.
     tended_at = models.FloatField(default=0)
 
@@ -106,9 +110,22 @@ class Section(SiteRow, Claimed):
     def __str__(self) -> str:
         return self.name or "the site"
 
+    def is_filled(self, signature: str) -> bool:
+        """Return whether all boundaries are known, and found for a key's signature."""
+        return self.filled and self.key == signature
+
 
 class PageQuerySet(ClaimQuerySet["Page"]):
     """Changes of a page's state."""
+
+    def on_site(self, names: Iterable[str] | str | None = None) -> Self:
+        """Return the pages of the site's sections: of one, of some, or of all."""
+        key = current_key()
+        if names is None:
+            return self.filter(section__site=key)
+        if isinstance(names, str):
+            return self.filter(section__site=key, section__name=names)
+        return self.filter(section__site=key, section__name__in=list(names))
 
     def claim(self, page: Page, owner: str, seconds: float) -> bool:
         """
@@ -231,8 +248,10 @@ class Page(Claimed):
     verified_at = models.FloatField(default=0)
     #: When the rows of what is stored were read, by the database's clock.
     read_at = models.FloatField(default=0)
-    #: When its last build wrote events, so that the page recognizes its own.
-    events_at = models.FloatField(default=0)
+    #: When it was last built without a former listing to compare with, by the
+    #: database's clock; and whether the gate (``delivery.gate``) has searched it since.
+    unknown_at = models.FloatField(default=0)
+    searched = models.BooleanField(default=True)
     #: When its stored bytes were last found missing or damaged; 0: never.
     lost_at = models.FloatField(default=0)
     #: When it was last rebuilt at leisure.
@@ -247,9 +266,20 @@ class Page(Claimed):
     error = models.TextField(_("error"), default="", blank=True)
     failures = models.PositiveIntegerField(default=0)
 
-    objects: ClassVar[models.Manager[Page]] = models.Manager.from_queryset(
-        PageQuerySet
-    )()
+    # Not columns, but what ``storing.freshness.page_rows`` reads with them:
+    #: Whether a change may concern the page, and whether its section has some of which
+    #: the page is not known. True where nobody looked.
+    waits, unassigned = True, True
+    #: The next page's ``lower``, and the primary key of the section's first page: see
+    #: ``pagination.queries``.
+    upper: str | None = None
+    first: int | None = None
+    #: The database's clock since it was read, and its bytes with their checksum, where
+    #: these were read with it (``storing.storage``).
+    watch: Stopwatch | None = None
+    stored: tuple[str, Any] = ("", None)
+
+    objects = SiteManager.from_queryset(PageQuerySet)()  # type: ignore[assignment,misc]  # more methods
 
     class Meta:
         app_label = "sitemaps_plus"
@@ -257,14 +287,22 @@ class Page(Claimed):
             models.UniqueConstraint(
                 fields=["section", "number"], name="sitemaps_plus_page_number"
             ),
-        ]
-        indexes: ClassVar[list[models.Index]] = [
-            models.Index(
+            models.UniqueConstraint(
                 fields=["section", "position"], name="sitemaps_plus_page_position"
             ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["searched"], name="sitemaps_plus_page_searched"),
         ]
         verbose_name = _("sitemap page")
         verbose_name_plural = _("sitemap pages")
 
     def __str__(self) -> str:
         return f"{self.section}-{self.number}"
+
+    @property
+    def left_out(self) -> list[tuple[str, str]]:
+        """The rows and reasons of ``problems``, as far as they can be read."""
+        rows = self.problems if isinstance(self.problems, list) else []
+        pairs = (row for row in rows if isinstance(row, list) and len(row) == 2)
+        return [(str(label), str(reason)) for label, reason in pairs]

@@ -15,6 +15,7 @@ from typing import Any
 from django.db import connections
 from django.db.models import DateField, DecimalField, IntegerField
 
+from django_sitemaps_plus.db import parts
 from django_sitemaps_plus.sitemaps.keys import Key
 
 #: Keys that are looked at together.
@@ -58,8 +59,7 @@ def _sorted_places(
     """Do the same in the rows' own database, some hundred bounds at a time."""
     places: dict[str, int] = {}
     step = max(1, -(-len(lowers) // BOUNDS))
-    for start in range(0, len(keys), KEYS_AT_ONCE):
-        some = keys[start : start + KEYS_AT_ONCE]
+    for some in parts(keys, KEYS_AT_ONCE):
         coarse = _merged(key, database, some, lowers[::step])
         if step == 1:
             places.update(coarse)

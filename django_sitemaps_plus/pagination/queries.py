@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import OperationalError, connections, router, transaction
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import Count, Max, Min, OuterRef, Q, Subquery, Sum
 
 from django_sitemaps_plus.db import is_deadlock
 from django_sitemaps_plus.exceptions import Busy
@@ -69,44 +70,12 @@ def pages() -> PageQuerySet:
     return found
 
 
-def of_sections(names: Iterable[str] | str | None = None) -> Q:
-    """Return the condition of the pages of the site's sections: of some, or of all."""
-    found = Q(section__site=Site.current().key)
-    if isinstance(names, str):
-        return found & Q(section__name=names)
-    return found if names is None else found & Q(section__name__in=list(names))
-
-
 def section_row(name: str, key: Key) -> Section:
     """Return the row of a section, created if it is not there."""
-    return _row_for(name, key.signature)
-
-
-def _row_for(name: str, signature: str) -> Section:
-    section = row_of(name, key=signature)
-    if section.key != signature:
-        void(section, signature)
+    section = row_of(name, key=key.signature)
+    if section.key != key.signature:
+        void(section, key.signature)
     return section
-
-
-def create_first_page(source: SectionSource) -> None:
-    """Have the row of the first page of a section that is paged by position."""
-    section = _row_for(source.name, source.signature)
-    pages().get_or_create(section=section, number=1, defaults={"position": 1})
-    sections().filter(pk=section.pk, key=source.signature).update(filled=True)
-    reserve_number(section, 1)
-
-
-def reserve_number(section: Section, number: int) -> None:
-    """Keep a number from being given to another page, should a key come."""
-    rows = sections().filter(pk=section.pk, next_number__lte=number)
-    rows.update(next_number=number + 1)
-
-
-def forget_pages(source: SectionSource) -> None:
-    """Delete what is stored of a section that is paged by position."""
-    own = sections().filter(name=source.name, key=source.signature)
-    pages().filter(section__in=list(own)).delete()
 
 
 def row_of(name: str, **defaults: Any) -> Section:
@@ -137,11 +106,6 @@ def _section_query() -> Any:
 
 
 _SECTION = Prepared(_section_query)
-
-
-def is_filled(section: Section, source: SectionSource) -> bool:
-    """Return whether the boundaries of all pages are known, and found for this key."""
-    return section.filled and section.key == source.signature
 
 
 def void(section: Section, signature: str = "", *, damaged: bool = False) -> None:
@@ -244,7 +208,9 @@ def with_uppers(rows: PageQuerySet) -> PageQuerySet:
     """Let pages know their neighbours: by ``upper_of`` and ``is_first``."""
     siblings = pages().filter(section=OuterRef("section"))
     following = siblings.filter(position__gt=OuterRef("position"))
-    found: PageQuerySet = rows.annotate(
+    # What is annotated is declared by the class, too.
+    every: Any = rows
+    found: PageQuerySet = every.annotate(
         upper=Subquery(following.order_by("position").values("lower")[:1]),
         # In their order, or PostgreSQL reads the whole table for the first page.
         first=Subquery(siblings.order_by("position").values("pk")[:1]),
@@ -259,17 +225,88 @@ def upper_of(page: Page) -> str | None:
     As it was when the page was read, where it was read ``with_uppers``: a page that
     was divided since has another version.
     """
-    upper: str | None = _with_neighbours(page)["upper"]
-    return upper
+    return _with_neighbours(page).upper
 
 
 def is_first(page: Page) -> bool:
     """Return whether no page of its section comes before a page."""
-    return bool(_with_neighbours(page)["first"] == page.pk)
+    return _with_neighbours(page).first == page.pk
 
 
-def _with_neighbours(page: Page) -> dict[str, Any]:
-    if "upper" not in vars(page):
+def _with_neighbours(page: Page) -> Page:
+    # Asked for once where a page was read without; some page is always the first.
+    if page.first is None:
         found: Any = with_uppers(pages())
-        vars(page).update(found.values("upper", "first").get(pk=page.pk))
-    return vars(page)
+        values = found.values_list("upper", "first")
+        page.upper, page.first = values.get(pk=page.pk)
+    return page
+
+
+#: Seconds for which it is shown that the stored bytes of a page were lost.
+LATELY = 7 * 86_400.0
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The sums of a section's pages, as the ledger has them."""
+
+    pk: int
+    key: str
+    filled: bool
+    pages: int
+    unbuilt: int
+    entries: int
+    #: Uncompressed bytes.
+    size: int
+    lastmod: float | None
+    #: Rows, and those of them that are left out for a fault.
+    items: int
+    bad: int
+    #: Pages whose stored bytes were missing or damaged within the last week.
+    lost: int
+    #: Pages that cannot be built, and why one of them cannot.
+    wrong: int
+    error: str
+    #: When somebody last confirmed what it no longer lists.
+    confirmed_at: float
+    #: How many URLs it listed on the last days, by the date.
+    listed: Mapping[str, int]
+    #: When its page boundaries were last found damaged; 0: never.
+    damaged_at: float
+    #: Why its changes cannot be assigned to pages; empty if they can.
+    failure: str
+
+
+def sums() -> dict[str, Sums]:
+    """Return the sums of the site's sections by name, by one statement."""
+    failed = ~Q(pages__error="")
+    rows: Any = (
+        sections()
+        .exclude(name="")
+        .order_by("name")
+        .annotate(
+            n=Count("pages"),
+            unbuilt=Count("pages", filter=Q(pages__checksum="")),
+            entries=Sum("pages__entries", default=0),
+            size=Sum("pages__size", default=0),
+            lastmod=Max("pages__lastmod"),
+            items=Sum("pages__items", default=0),
+            bad=Sum("pages__bad", default=0),
+            lost=Count("pages", filter=Q(pages__lost_at__gt=time.time() - LATELY)),
+            wrong=Count("pages", filter=failed),
+            error=Min("pages__error", filter=failed, default=""),
+        )
+    )
+    columns = (
+        *("pk", "key", "filled", "n", "unbuilt", "entries", "size", "lastmod"),
+        *("items", "bad", "lost", "wrong", "error", "confirmed_at"),
+        *("listed", "damaged_at", "failure"),
+    )
+    found = rows.values_list("name", *columns)
+    return {name: Sums(*rest) for name, *rest in found}
+
+
+def current_sums(section: SectionSource, row: Sums | None) -> Sums | None:
+    """Return the sums of a section's pages; None if it has none, or of a former key."""
+    is_current = row is not None and row.pages and row.key == section.signature
+    return row if is_current else None

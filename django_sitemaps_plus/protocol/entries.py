@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 
 class Expression(Protocol):
@@ -20,7 +20,15 @@ class Expression(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class Record:
+    """What an entry has of one kind of media, or a part of that."""
+
+    # The fields of which a row has one, if it has such a record at all.
+    needs_one_of: ClassVar[tuple[str, ...]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Image(Record):
     """An image on the page.
 
     https://developers.google.com/search/docs/crawling-indexing/sitemaps/image-sitemaps
@@ -31,7 +39,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Restriction:
+class Restriction(Record):
     """The countries where a video may ("allow") or may not ("deny") be played."""
 
     relationship: str
@@ -40,7 +48,7 @@ class Restriction:
 
 
 @dataclass(frozen=True, slots=True)
-class Platform:
+class Platform(Record):
     """The platforms where a video may ("allow") or may not ("deny") be played."""
 
     relationship: str
@@ -49,15 +57,17 @@ class Platform:
 
 
 @dataclass(frozen=True, slots=True)
-class Uploader:
+class Uploader(Record):
     """Who uploaded a video, and a page about them on the host of the entry."""
 
     name: str | Expression
     info: str | Expression | None = None
 
+    needs_one_of = ("name",)
+
 
 @dataclass(frozen=True, slots=True)
-class Video:
+class Video(Record):
     """A video on the page; one of ``content_loc`` and ``player_loc`` is required.
 
     https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
@@ -83,9 +93,11 @@ class Video:
     live: bool | Expression | None = None
     tags: tuple[str, ...] | Expression = ()
 
+    needs_one_of = ("content_loc", "player_loc")
+
 
 @dataclass(frozen=True, slots=True)
-class News:
+class News(Record):
     """A news article.
 
     https://developers.google.com/search/docs/crawling-indexing/sitemaps/news-sitemap
@@ -97,3 +109,5 @@ class News:
     language: str | Expression
     publication_date: date | datetime | str | Expression
     title: str | Expression
+
+    needs_one_of = ("publication_date",)

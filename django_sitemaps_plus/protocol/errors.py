@@ -12,7 +12,6 @@ ValueError
 from __future__ import annotations
 
 import reprlib
-from typing import Final
 
 _repr = reprlib.Repr()
 _repr.maxstring = _repr.maxother = 80
@@ -64,10 +63,7 @@ def excerpt(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
-#: A page of it, here as a file of the repository.
-_PAGE: Final = "docs/{}.md"
-
-
 def page(name: str, anchor: str = "") -> str:
-    """Return where a page is, or a place on it."""
-    return _PAGE.format(name) + (anchor and f"#{anchor}")
+    """Return what a page of the documentation is called, or a place on it."""
+    # No file: pip installs none of them.
+    return f'"{name}{anchor and ": "}{anchor}" in the documentation'

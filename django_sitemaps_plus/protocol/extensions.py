@@ -1,9 +1,10 @@
-"""Google's extensions: images, videos, news, with the tags that it reads today."""
+"""Kinds of media: Google's images, videos, news, with the tags that it reads today."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
 from typing import Any, Final
@@ -11,6 +12,7 @@ from typing import Any, Final
 from .entries import Image, News, Platform, Restriction, Uploader, Video
 from .errors import EntryError, excerpt
 from .limits import (
+    MAX_IMAGES,
     MAX_VIDEO_DESCRIPTION,
     MAX_VIDEO_DURATION,
     MAX_VIDEO_RATING,
@@ -32,42 +34,43 @@ _PLATFORM = re.compile(r"web|mobile|tv")
 _MAX_COUNT: Final = 2**63 - 1
 
 
-def image_xml(image: Image, origin: str) -> str:
-    """Return ``<image:image>``; ``origin`` goes before a path.
-
-    Here and below ``origin`` is ``str(Origin)`` or ``ORIGIN_MARK``.
-
-    Raises:
-        EntryError: The location is illegal.
-    """
-    loc = location_text(image.loc, origin, "images")
-    return f"<image:image><image:loc>{escaped_address(loc)}</image:loc></image:image>"
-
-
 def _raise(error: EntryError) -> None:
     raise error
 
 
-def video_xml(
-    video: Video,
-    origin: str,
-    loc: str,
-    zone: tzinfo,
-    omit: Callable[[EntryError], object] = _raise,
-) -> str:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The entry that a record is written for, by its location.
+
+    ``origin`` goes before a path: ``str(Origin)`` or ``ORIGIN_MARK``. ``zone`` is that
+    of naive dates. ``omit`` is called with the error of a tag that the record can do
+    without, which is then left out; by default it raises the error.
+    """
+
+    origin: str
+    loc: str
+    zone: tzinfo
+    omit: Callable[[EntryError], object] = _raise
+
+
+def image_xml(image: Image, place: Place) -> str:
+    """Return ``<image:image>``; EntryError if its location is illegal."""
+    loc = location_text(image.loc, place.origin, "images")
+    return f"<image:image><image:loc>{escaped_address(loc)}</image:loc></image:image>"
+
+
+def video_xml(video: Video, place: Place) -> str:
     """Return ``<video:video>``, its tags in the order of the schema.
 
-    ``loc`` is the location of the entry: the video's own must differ from it. Behind
-    ``ORIGIN_MARK`` only paths can be compared, and an uploader's page given as an
-    absolute URL is taken to be on the site.
-
-    ``omit`` is called with the error of a tag that the video can do without, which is
-    then left out; by default it raises the error.
+    Its locations must differ from the entry's. Behind ``ORIGIN_MARK`` only paths can
+    be compared, and an uploader's page given as an absolute URL is taken to be on the
+    site.
 
     Raises:
         EntryError: A field is missing or illegal without which the video would be
             incomplete, or played where and by whom it must not be.
     """
+    origin, loc, omit = place.origin, place.loc, place.omit
     page = f"{origin}{loc}" if loc.startswith("/") else loc
 
     def location(value: object, field: str) -> str:
@@ -77,7 +80,7 @@ def video_xml(
         return escaped_address(uri)
 
     def day(value: Any, field: str) -> str:
-        return date_text(value, zone, field)
+        return date_text(value, place.zone, field)
 
     def optional(write: Callable[..., str], *given: object) -> str:
         try:
@@ -90,13 +93,13 @@ def video_xml(
         found = several(values, object, "videos.tags")
         if len(found) > MAX_VIDEO_TAGS:
             omit(EntryError(f"videos.tags: {len(found)}, over {MAX_VIDEO_TAGS}"))
-        return "".join(optional(_keyword, tag) for tag in found[:MAX_VIDEO_TAGS])
+        return "".join(optional(_keyword, text) for text in found[:MAX_VIDEO_TAGS])
 
     # One of the two is enough.
     has_both = video.content_loc is not None and video.player_loc is not None
-    place = partial(optional, _tag) if has_both else _tag
-    places = place("content_loc", video.content_loc, location)
-    places += place("player_loc", video.player_loc, location)
+    tag = partial(optional, _tag) if has_both else _tag
+    places = tag("content_loc", video.content_loc, location)
+    places += tag("player_loc", video.player_loc, location)
     if not places:
         raise EntryError("videos: neither content_loc nor player_loc")
     if video.thumbnail_loc is None:
@@ -131,7 +134,7 @@ def is_news_language(code: object) -> bool:
     return matches(code, _NEWS_LANGUAGE)
 
 
-def news_xml(news: News, zone: tzinfo) -> str:
+def news_xml(news: News, place: Place) -> str:
     """Return ``<news:news>``; EntryError if a field is missing or illegal."""
     if not is_news_language(news.language):
         msg = (
@@ -142,7 +145,7 @@ def news_xml(news: News, zone: tzinfo) -> str:
     name = text_xml(news.name, "news.name")
     title = text_xml(news.title, "news.title")
     published: Any = news.publication_date
-    day = date_text(published, zone, "news.publication_date")
+    day = date_text(published, place.zone, "news.publication_date")
     return (
         f"<news:news><news:publication><news:name>{name}</news:name>"
         f"<news:language>{news.language}</news:language></news:publication>"
@@ -228,3 +231,32 @@ def _uploader(value: object, origin: str) -> str:
 
 def _domain(uri: str) -> str:
     return uri.split("/")[2].partition("?")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class MediaKind:
+    """What there is to know of a kind of media."""
+
+    record: type[Any]
+    #: Writes one of its records, or raises ``EntryError``.
+    write: Callable[[Any, Place], str]
+    #: Google's schema: the prefix of the tags, and a version.
+    schema: str
+    #: How many an entry may have.
+    most: int | None = None
+    #: Whether a record is a ``loc`` and no more. Then a text, or a file, stands for it,
+    #: and they are read and written in bulk.
+    is_address: bool = False
+
+    def address(self, value: Any) -> Any:
+        """Return the address that a record stands for; anything else as it is."""
+        is_record = self.is_address and isinstance(value, self.record)
+        return value.loc if is_record else value
+
+
+#: The kinds of media, by the attribute of an entry that has them.
+MEDIA = {
+    "images": MediaKind(Image, image_xml, "image/1.1", MAX_IMAGES, is_address=True),
+    "videos": MediaKind(Video, video_xml, "video/1.1"),
+    "news": MediaKind(News, news_xml, "news/0.9", most=1),
+}

@@ -100,8 +100,8 @@ class Origin:
 def local_path(location: object, origin: Origin) -> str:
     """Return path and query of a location, as a URI reference that begins with "/".
 
-    Takes a path, or a URL whose scheme and host are the origin's. An IRI is
-    percent-encoded; what is legal stays as it is.
+    Takes a path, or a URL whose host and scheme, if it has one, are the origin's. An
+    IRI is percent-encoded; what is legal stays as it is.
 
     Raises:
         LocationError: No text, empty, neither a path nor a URL of this origin; with
@@ -117,6 +117,16 @@ def local_path(location: object, origin: Origin) -> str:
     _check_length(len(origin.scheme) + 3 + len(origin.host) + len(path), location)
     refuse_ambiguous(path)
     return path
+
+
+def page_of(location: object) -> object:
+    """Return a location as a browser asks for it: without its fragment, "/" for none.
+
+    What is no text comes back as it is.
+    """
+    if not isinstance(location, str):
+        return location
+    return location.partition("#")[0] or "/"
 
 
 def plain(joined: str) -> bool:
@@ -208,13 +218,20 @@ def refuse_long(location: object, before: int = 0) -> None:
 def absolute(location: object, origin: Origin) -> str:
     """Return the absolute URL of something that may live on another host.
 
-    For images, videos and alternates: a path is one of ``origin``, a URL of http or
-    https is kept; both come out as URIs (percent-encoded, punycode).
+    A path is one of ``origin``, a URL of http or https is kept, and one without a
+    scheme has that of ``origin``; all come out as URIs (percent-encoded, punycode).
 
     Raises:
         LocationError: As ``local_path``, except for a foreign host.
     """
+    if isinstance(location, str):
+        location = _with_scheme(location, origin)
     return resolve(location, str(origin))
+
+
+def _with_scheme(text: str, origin: Origin) -> str:
+    """Return a location with the scheme of ``origin``, where it has a host alone."""
+    return f"{origin.scheme}:{text}" if text.startswith("//") else text
 
 
 def is_location(text: str) -> bool:
@@ -267,8 +284,9 @@ def _clean(location: object) -> str:
 
 
 def _own_path(text: str, origin: Origin) -> str:
+    text = _with_scheme(text, origin)
     if text.startswith("/"):
-        return _one_slash(text)
+        return text
     own, path = _split(text)
     if own != origin:
         raise LocationError(f"location {excerpt(text)}: not a URL of {origin}")

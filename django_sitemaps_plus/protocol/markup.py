@@ -1,4 +1,4 @@
-"""Values as the text of XML: escaped, dated, addressed."""
+"""Values as the text of XML: escaped, dated, addressed; and of a cell of CSV."""
 
 from __future__ import annotations
 
@@ -102,3 +102,14 @@ def day_or_time(text: str, field: str) -> str:
     if "T" in text and match.group(1) is None:
         return f"{text[:16]}:00{text[16:]}"
     return text
+
+
+#: Where a spreadsheet may take what follows for a formula: a cell begins there, or one
+#: would if the semicolon separated cells, as it does where a comma is in numbers.
+#: Full-width signs count as others in East Asian versions.
+_FORMULA = re.compile(r'(^|[;\t\r\n]"*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r])')
+
+
+def cell(value: object) -> str:
+    """Return a text that no spreadsheet takes for a formula; empty for None."""
+    return "" if value is None else _FORMULA.sub(r"\1'", str(value))

@@ -4,6 +4,9 @@ https://www.rfc-editor.org/rfc/rfc9309,
 https://www.sitemaps.org/protocol.html#submit_robots,
 https://rslstandard.org/guide/robots-txt (RSL 1.0 of 2025-12-10),
 https://datatracker.ietf.org/doc/html/draft-ietf-aipref-attach-05 (2026-08-19)
+
+AI crawlers are listed by purpose, as their operators document them for robots.txt (as
+of 2026-11-23); ``docs/robots.md`` says what each does, and which may not follow it.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from .values import decimal_text, matches, several
 # Wider than the product token of the RFC, which has no digits: AI2Bot is a crawler.
 _USER_AGENT = re.compile(r"\*|[!-\"$-9;-~](?:[ -\"$-9;-~]*[!-\"$-9;-~])?")
 _LINE = re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff]*")
+# https://yandex.com/support/webmaster/en/robot-workings/clean-param
+_CLEAN_PARAM = re.compile(r"(?=.{1,500}\Z)[\w.~&-]+(?: [/*][!-~]*)?", re.ASCII)
 _ENCODED = re.compile("%([0-9A-Fa-f]{2})")
 # https://www.rfc-editor.org/rfc/rfc3986#section-2.3
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
@@ -59,6 +64,8 @@ class Group:
     signals: Permissions = ()
     #: The same by path and category, as the IETF drafts it; "" stands for all paths.
     usage: tuple[tuple[str, Permissions], ...] = ()
+    #: Parameters that do not change a page, and a path. Of Yandex.
+    clean_param: tuple[str, ...] = ()
 
 
 def rules_txt(groups: Iterable[Group], licenses: Sequence[str] = ()) -> str:
@@ -111,12 +118,23 @@ def sitemaps_of(text: str) -> list[str]:
     return re.findall(r"(?im)^[ \t]*sitemap[ \t]*:[ \t]*(\S+)", text)
 
 
-def closed(groups: Iterable[Group]) -> bool:
-    """Return whether the groups for all crawlers forbid the whole site."""
-    common = [group for group in groups if "*" in group.user_agents]
-    return any(_WHOLE_SITE.intersection(group.disallow) for group in common) and not (
-        any(rule for group in common for rule in group.allow)
+def closed(groups: Iterable[Group], crawler: str = "*") -> bool:
+    """Return whether the groups of a crawler, or for all, forbid the whole site."""
+    own = [group for group in groups if crawler in group.user_agents]
+    return any(_WHOLE_SITE.intersection(group.disallow) for group in own) and not (
+        any(rule for group in own for rule in group.allow)
     )
+
+
+def shut_out(groups: Sequence[Group]) -> str:
+    """Return whom a robots.txt that is ``closed`` keeps out: some may have groups."""
+    names = dict.fromkeys(name for group in groups for name in group.user_agents)
+    let_in = [
+        name
+        for name in names
+        if not (name.startswith(_USAGE_GROUP) or closed(groups, name))
+    ]
+    return f"all crawlers but {', '.join(let_in)}" if let_in else "all crawlers"
 
 
 def not_repeated(groups: Sequence[Group]) -> dict[str, list[str]]:
@@ -181,6 +199,11 @@ def _lines(group: Group) -> Iterator[str]:
     if group.crawl_delay is not None:
         seconds = decimal_text(group.crawl_delay, "crawl_delay", 0, 1_000_000)
         yield f"Crawl-delay: {seconds}\n"
+    for given in several(group.clean_param, str, "clean_param"):
+        if not matches(given, _CLEAN_PARAM):
+            example = '"sort&page /news/", of at most 500 characters'
+            raise EntryError(f"clean_param {excerpt(given)}: not like {example}")
+        yield f"Clean-param: {given}\n"
 
 
 def _signal(*given: tuple[str, bool | str]) -> str:
@@ -222,3 +245,61 @@ def _rule(rule: str, field: str) -> str:
             f"{field} {excerpt(rule)}: begins with neither / nor *: {remedy}"
         )
     return quote(rule)
+
+
+@dataclass(frozen=True, slots=True)
+class Crawler:
+    """The name of a crawler in robots.txt, who operates it, and where that is said."""
+
+    name: str
+    operator: str
+    source: str
+
+
+_AMAZON = "https://developer.amazon.com/amazonbot"
+_ANTHROPIC = "https://support.claude.com/en/articles/8896518"
+_APPLE = "https://support.apple.com/en-us/119829"
+_COMMON_CRAWL = "https://commoncrawl.org/ccbot"
+_DUCKDUCKGO = "https://duckduckgo.com/duckduckgo-help-pages/results/duckassistbot"
+_GOOGLE = "https://developers.google.com/crawling/docs/crawlers-fetchers/google-common-crawlers"
+_META = "https://developers.facebook.com/docs/sharing/webmasters/web-crawlers"
+_MISTRAL = "https://docs.mistral.ai/en/robots"
+_OPENAI = "https://developers.openai.com/api/docs/bots"
+_PERPLEXITY = "https://docs.perplexity.ai/docs/resources/perplexity-crawlers"
+
+#: The crawlers of each preset of the setting ``ROBOTS``.
+PRESETS = {
+    # What they read may train models. Search engines and answers do not need them.
+    "ai-training": (
+        Crawler("GPTBot", "OpenAI", _OPENAI),
+        Crawler("ClaudeBot", "Anthropic", _ANTHROPIC),
+        Crawler("Google-Extended", "Google", _GOOGLE),
+        Crawler("Applebot-Extended", "Apple", _APPLE),
+        Crawler("meta-externalagent", "Meta", _META),
+        Crawler("Amazonbot", "Amazon", _AMAZON),
+        Crawler("MistralAI-Training", "Mistral", _MISTRAL),
+        Crawler("CCBot", "Common Crawl", _COMMON_CRAWL),
+    ),
+    # They build the index that an assistant searches and links to.
+    "ai-search": (
+        Crawler("OAI-SearchBot", "OpenAI", _OPENAI),
+        Crawler("Claude-SearchBot", "Anthropic", _ANTHROPIC),
+        Crawler("PerplexityBot", "Perplexity", _PERPLEXITY),
+        Crawler("Meta-WebIndexer", "Meta", _META),
+        Crawler("Amzn-SearchBot", "Amazon", _AMAZON),
+        Crawler("MistralAI-Index", "Mistral", _MISTRAL),
+    ),
+    # They fetch a page because somebody asked about it.
+    "ai-user": (
+        Crawler("ChatGPT-User", "OpenAI", _OPENAI),
+        Crawler("Claude-User", "Anthropic", _ANTHROPIC),
+        Crawler("Perplexity-User", "Perplexity", _PERPLEXITY),
+        Crawler("meta-externalfetcher", "Meta", _META),
+        Crawler("Amzn-User", "Amazon", _AMAZON),
+        Crawler("MistralAI-User", "Mistral", _MISTRAL),
+        Crawler("DuckAssistBot", "DuckDuckGo", _DUCKDUCKGO),
+    ),
+    # They check the pages that somebody advertises with an assistant; documented since
+    # 2026-04-21.
+    "ai-ads": (Crawler("OAI-AdsBot", "OpenAI", _OPENAI),),
+}

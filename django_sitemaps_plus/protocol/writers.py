@@ -7,11 +7,12 @@ out as well-formed XML that the published schemas accept, or raises ``EntryError
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import date, datetime, tzinfo
 from typing import Final
 
 from .errors import EntryError, PageFull, excerpt
+from .extensions import MEDIA
 from .limits import (
     CHANGEFREQS,
     MAX_BYTES,
@@ -36,22 +37,15 @@ def _beginning(stylesheet: str) -> str:
     return f'{_DECLARATION}<?xml-stylesheet type="text/css" href="{stylesheet}"?>\n'
 
 
-def urlset_header(
-    *,
-    images: bool = False,
-    videos: bool = False,
-    news: bool = False,
-    stylesheet: str = "",
-) -> bytes:
-    """Return the bytes before the first ``<url>``, with the namespaces asked for.
+def urlset_header(media: Collection[str] = (), *, stylesheet: str = "") -> bytes:
+    """Return the bytes before the first ``<url>``, with the namespaces of some media.
 
     ``stylesheet`` is the address of a CSS file by which browsers show the file.
     """
-    asked = {"image/1.1": images, "video/1.1": videos, "news/0.9": news}
     spaces = "".join(
-        f' xmlns:{name.partition("/")[0]}="{_GOOGLE}{name}"'
-        for name, is_used in asked.items()
-        if is_used
+        f' xmlns:{kind.schema.partition("/")[0]}="{_GOOGLE}{kind.schema}"'
+        for name, kind in MEDIA.items()
+        if name in media
     )
     start = f'<urlset xmlns="{_SITEMAP}" xmlns:xhtml="{_XHTML}"{spaces}>\n'
     return f"{_beginning(stylesheet)}{start}".encode()

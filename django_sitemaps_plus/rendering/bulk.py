@@ -55,7 +55,7 @@ def fill_entries(
     locations: dict[str | None, Pieces],
     tail: Sequence[tuple[str, Pieces | None]],
     links: Sequence[tuple[str, Pieces]],
-    images: Pieces,
+    media: Sequence[Pieces],
     length: int,
 ) -> Texts:
     """Put a batch's columns between literals; an item's languages stay together."""
@@ -75,9 +75,12 @@ def fill_entries(
         for literal, filled in tail:
             add(literal, filled)
         for language, link in links:
-            add(_alternate_start(language) + ORIGIN_MARK, link)
+            # All of it up to the path.
+            start = alternate_xml(language, f"{ORIGIN_MARK}/").removesuffix('/"/>')
+            add(start, link)
             add('"/>')
-        add("", images)
+        for filled in media:
+            add("", filled)
         add("</url>\n")
     return Texts(
         _whole(literals, columns, length),
@@ -112,12 +115,6 @@ def row_by_row(
     template = "%s".join(literal.replace("%", "%%") for literal in literals)
     rows = zip(*columns, strict=True) if columns else [()] * length
     return [template % row for row in rows]
-
-
-def _alternate_start(language: str) -> str:
-    """Return an alternate's link up to its address."""
-    start, _, _ = alternate_xml(language, f"{ORIGIN_MARK}/").rpartition(ORIGIN_MARK)
-    return start
 
 
 def fragments(

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, Protocol, TypeAlias
 
@@ -25,6 +25,7 @@ from django_sitemaps_plus.protocol.locations import (
     absolute,
     lines_fit,
     local_path,
+    page_of,
     plain,
     refuse_ambiguous,
     refuse_long,
@@ -93,8 +94,8 @@ class Locations(Protocol):
     def exact(self, index: int, origin: Origin) -> str:
         """Return one location, as a path if it is on ``origin``; raises if illegal."""
 
-    def picked(self, places: Sequence[int]) -> Locations:
-        """Return the locations of some items, by index."""
+    def is_part(self, index: int) -> bool:
+        """Return whether one is of a part of a page, which is listed once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +133,9 @@ class RouteLocations:
                 refuse_long(value)
         return local_path(self.route.exact(values), origin)
 
-    def picked(self, places: Sequence[int]) -> RouteLocations:
-        """Return the locations of some rows."""
-        columns = [_picked(column, places) for column in self.columns]
-        return RouteLocations(self.route, columns)
+    def is_part(self, index: int) -> bool:
+        """Return False: a route has no fragment."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +155,11 @@ class TextLocations:
 
     def exact(self, index: int, origin: Origin) -> str:
         """Return one location as an RFC 3986 path on the origin."""
-        return local_path(self.values[index], origin)
+        return local_path(page_of(self.values[index]), origin)
 
-    def picked(self, places: Sequence[int]) -> TextLocations:
-        """Return the locations of some items."""
-        return replace(self, values=_picked(self.values, places))
+    def is_part(self, index: int) -> bool:
+        """Return whether a location is that of a part of a page, or empty."""
+        return bool(page_of(self.values[index]) != self.values[index])
 
 
 class GivenLocations(TextLocations):
@@ -177,7 +177,7 @@ class GivenLocations(TextLocations):
 
     def exact(self, index: int, origin: Origin) -> str:
         """Return one location: a path on the origin, or a URL of another."""
-        location = absolute(self.values[index], origin)
+        location = absolute(page_of(self.values[index]), origin)
         path = location.removeprefix(str(origin))
         refuse_ambiguous(path)
         return path if path.startswith("/") else location
@@ -231,9 +231,9 @@ class LastmodColumn:
         return (texts, "+00:00") if {*map(len, texts)} == {19} else None
 
     def exact(self, index: int) -> str | None:
-        """Return one lastmod as W3C Datetime, None if there is none."""
+        """Return one lastmod as W3C Datetime, None for none; raises if illegal."""
         value = self.values[index]
-        if value is None or value == "":
+        if not value:
             return None
         if self.form != "python" and value.startswith(_ZERO_DATE):
             return None
@@ -297,11 +297,8 @@ class Constant(Sequence[Any]):
         return self.value
 
 
-def _picked(column: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
-    """Return some values of a column, by index."""
-    if isinstance(column, Constant):
-        return replace(column, length=len(places))
-    return [column[place] for place in places]
+#: What people call some items: a column for each of their entries, or one for all.
+Titles: TypeAlias = Sequence[Sequence[Any]]
 
 
 @dataclass(slots=True)
@@ -315,14 +312,14 @@ class RowBatch:
     priorities: Sequence[Any] = ()
     #: Per language, the images, videos and news of each item.
     media: dict[str | None, Media] = field(default_factory=dict)
-    #: Alternates that are written as they are, the same for every item.
-    links: Sequence[tuple[str, str]] = ()
+    #: Alternates as contrib's dicts have them, the same for every item.
+    links: Sequence[Mapping[str, Any]] = ()
     #: The entries of each item, each a batch of one, where the class gives them itself.
     entries: Sequence[Sequence[RowBatch]] | None = None
     #: The items, by index, whose own methods failed.
     faults: dict[int, str] = field(default_factory=dict)
-    #: The items, by index, that are not to be listed.
-    left_out: frozenset[int] = frozenset()
+    #: Empty where they are not wanted.
+    titles: Titles = ()
 
     def declared_lastmods(self) -> list[Any]:
         """Return the lastmods as they were declared, of entries or of items."""
@@ -335,43 +332,6 @@ class RowBatch:
             for lastmod in one.lastmods.values
         ]
 
-    def without(self, left_out: frozenset[int]) -> RowBatch:
-        """Return the batch without some items, by index."""
-        places = [i for i in range(len(self.labels)) if i not in left_out]
-        renumbered = {place: new for new, place in enumerate(places)}
-
-        def some(column: Sequence[Any]) -> Sequence[Any]:
-            return _picked(column, places)
-
-        return replace(
-            self,
-            labels=some(self.labels),
-            locations={
-                language: column.picked(places)
-                for language, column in self.locations.items()
-            },
-            lastmods=replace(self.lastmods, values=some(self.lastmods.values)),
-            changefreqs=some(self.changefreqs),
-            priorities=some(self.priorities),
-            media=self._media_of(places),
-            entries=None if self.entries is None else some(self.entries),
-            faults={
-                renumbered[index]: reason
-                for index, reason in self.faults.items()
-                if index in renumbered
-            },
-            left_out=frozenset(),
-        )
-
-    def _media_of(self, places: Sequence[int]) -> dict[str | None, Media]:
-        # Languages that share their columns still do.
-        columns = {id(media): media for media in self.media.values()}
-        some = {
-            identity: {name: _picked(column, places) for name, column in media.items()}
-            for identity, media in columns.items()
-        }
-        return {language: some[id(media)] for language, media in self.media.items()}
-
 
 @dataclass(slots=True)
 class Tally:
@@ -381,6 +341,14 @@ class Tally:
     #: By reason, the first of the rows that are listed without a tag for it.
     omitted: dict[str, BadRow] = field(default_factory=dict)
     newest: dt.datetime | None = None
+    #: The locations written one by one, and whether one was that of a part of a page.
+    listed: dict[str, bool] = field(default_factory=dict, compare=False)
+
+    def is_again(self, path: str, is_part: bool) -> bool:
+        """Note a location; return whether its page is listed already, for a part."""
+        before = self.listed.get(path)
+        self.listed[path] = is_part or bool(before)
+        return before is not None and self.listed[path]
 
     def omit(self, label: str, reason: str) -> None:
         """Note that an entry lacks a tag that it can do without."""

@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -28,8 +29,6 @@ from django_sitemaps_plus.sitemaps.attributes import (
     is_method,
     moments,
 )
-from django_sitemaps_plus.sitemaps.classes import StaticSitemap
-from django_sitemaps_plus.sitemaps.leaving_out import patterns_that_leave_out
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
@@ -44,7 +43,7 @@ from django_sitemaps_plus.sitemaps.site import (
     rendering_context,
 )
 
-from .related_rows import statements_of
+from .related_rows import other_statements, statements_of
 from .row_path import RowPlan
 
 #: How rows become bytes, counted up when that changes.
@@ -85,19 +84,18 @@ def _definition(
     name: str, registered: object, site: str, tenant: str, base_url: str | None
 ) -> Definition:
     section = source(name)
+    # Twice: what the query takes from the clock is another value the second time.
     first, second = _description(section), _description(section)
     clock = first != second or _mentions_today(first)
     if clock:
         first = [part for part in first if not _is_time(part)]
     # The address of an object differs from process to process.
     text = _ADDRESS.sub("", ", ".join(map(_written, [base_url, *first])))
-    is_keyed = section.key is not None
-    has_moments = bool(moments(section.sitemap))
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     return Definition(
         digest=f"{version()}{digest}",
-        clock=clock or (has_moments and not is_keyed),
-        ticks=has_moments and is_keyed,
+        clock=clock,
+        ticks=bool(moments(section.sitemap)),
         database=section.database,
     )
 
@@ -136,10 +134,6 @@ def _description(section: SectionSource) -> list[Any]:
         django_settings.TIME_ZONE,
         django_settings.USE_TZ,
     ]
-    if patterns := patterns_that_leave_out(sitemap):
-        parts.append(_written(patterns))
-    if isinstance(sitemap, StaticSitemap):
-        parts.append(repr(sitemap.names))
     for name, value in declared(sitemap).items():
         if isinstance(value, Route):
             parts += [name, *_route_parts(value, section)]
@@ -148,8 +142,9 @@ def _description(section: SectionSource) -> list[Any]:
     if section.key is not None:
         queryset = section.key.order(items_of(sitemap))
         plan = RowPlan.make(sitemap, queryset, section.key)
-        related = statements_of(sitemap, section.key)
-        for statement, params in [plan.statement, *related]:
+        related = [statements_of(sitemap, section.key)]
+        related += other_statements(sitemap, section.key).values()
+        for statement, params in [plan.statement, *chain(*related)]:
             # Sorted: the order of a set of texts differs from process to process.
             parts += [statement, *sorted(params, key=_written)]
     return parts
@@ -173,6 +168,7 @@ def _written(value: object) -> str:
 
 
 def _is_time(part: Any) -> bool:
+    """Return whether a parameter is a time, or a text that begins as one: "2026-"."""
     if isinstance(part, (dt.date, dt.time)):
         return True
     # SQLite and MySQL take times as text.

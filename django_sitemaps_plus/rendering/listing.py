@@ -8,13 +8,11 @@ long, and most of what a build costs that changes one entry.
 
 from __future__ import annotations
 
-import hashlib
 import html
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeAlias
 
-from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.markup import escape
 
 #: By location, as it is written, the rest of each entry.
@@ -34,8 +32,9 @@ def listing_of(body: bytes) -> Listing:
     if start < 0:
         return {}
     entries = body[start + len(START) : body.rindex(_END)].split(_END + START)
-    # As pairs of a location and the rest.
-    return dict([entry.split(b"</loc>", 1) for entry in entries])
+    # As pairs of a location and the rest; with all pairs at once the garbage collector
+    # would go through what the project has in memory.
+    return dict(entry.split(b"</loc>", 1) for entry in entries)
 
 
 def entries_of(text: bytes, locations: Collection[bytes]) -> Listing:
@@ -95,12 +94,6 @@ def lastmod_of(rest: bytes) -> str:
     return match[1].decode() if match else ""
 
 
-def fingerprint(rest: bytes, origin: str) -> str:
-    """Return what tells an entry from one with other contents, whatever its origin."""
-    neutral = rest.replace(ORIGIN_MARK.encode(), b"").replace(origin.encode(), b"")
-    return hashlib.blake2b(neutral, digest_size=8).hexdigest()
-
-
 # Where two texts of entries differ
 #
 # Whoever wrote the new text knows it in blocks of some hundred entries. Each is held
@@ -136,16 +129,9 @@ def differing(former: bytes, blocks: Sequence[bytes]) -> Iterator[tuple[bytes, b
         yield former[position:], b"".join(pending)
 
 
-def listings(
-    former: bytes, blocks: Sequence[bytes], asked: Iterable[bytes] = ()
-) -> tuple[Listing, Listing]:
-    """
-    Return what two texts list, as far as their entries differ.
-
-    Entries that are the same in both are left out of both, but those of ``asked``,
-    locations as they are written.
-    """
-    wanted = set(asked)
+def listings(former: bytes, blocks: Sequence[bytes]) -> tuple[Listing, Listing]:
+    """Return what two texts list, without the entries that are the same in both."""
+    wanted = set[bytes]()
     for part, changed in differing(former, blocks):
         for old, new in differing(part, _finer(changed)):
             unlike = listing_of(old).items() ^ listing_of(new).items()

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC
 from itertools import accumulate, chain
 from typing import Any
 
-from django_sitemaps_plus.protocol.entries import Image
 from django_sitemaps_plus.protocol.errors import LocationError
-from django_sitemaps_plus.protocol.extensions import image_xml
-from django_sitemaps_plus.protocol.limits import MAX_IMAGES
+from django_sitemaps_plus.protocol.extensions import MEDIA, MediaKind, Place
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, plain, resolve
 from django_sitemaps_plus.protocol.values import one
-from django_sitemaps_plus.sitemaps.attributes import MEDIA
 
 from .columns import Constant, Pieces, RowBatch, escape_joined
 
@@ -20,47 +18,44 @@ _NOTHING: Pieces = (("",), ())
 
 
 def as_list(value: Any) -> Sequence[Any]:
-    """Return what was declared for images, videos or news as a list of these."""
+    """Return what was declared for a kind of media as a list."""
     if value is None or value == "":
         return []
     return value if isinstance(value, (list, tuple)) else [value]
 
 
 def as_record(value: Any, name: str) -> Any:
-    """Return what was declared for one image, video or article; None for none."""
+    """Return what was declared for one of a kind of media; None for none."""
     kind = MEDIA[name]
-    if kind is Image:
-        if not value or isinstance(value, Image):
+    if kind.is_address:
+        if isinstance(value, Mapping):  # Google reads no title and no caption any more
+            value = value.get("loc")
+        if not value or isinstance(value, kind.record):
             return value or None
-        return Image(loc=str(getattr(value, "url", value)))
+        return kind.record(loc=str(getattr(value, "url", value)))
     if isinstance(value, Mapping):
-        return kind(**value)
-    return None if value is None else one(value, kind, name)
+        return kind.record(**value)
+    return None if value is None else one(value, kind.record, name)
 
 
-def bulk_images(batch: RowBatch) -> Pieces | None:
-    """
-    Return the images of all items; None if they are not certain, or there is more.
-
-    Videos and news are written one by one.
-    """
-    if not batch.media:
-        return _NOTHING
-    media, *others = batch.media.values()
+def bulk_media(batch: RowBatch) -> list[Pieces] | None:
+    """Return the media of all items; None unless all are addresses, and certain."""
+    media, *others = batch.media.values() or [{}]
     if any(other is not media for other in others):
         return None
-    for name in ("videos", "news"):
-        column = media[name]
-        if not isinstance(column, Constant) or column.value is not None:
+    found = []
+    for name, column in media.items():
+        pieces = _addresses(column, MEDIA[name])
+        if pieces is None:
             return None
-    column = media["images"]
-    if isinstance(column, Constant):
-        return _NOTHING if column.value is None else None
-    return _images(column)
+        found.append(pieces)
+    return found
 
 
-def _images(column: Sequence[Any]) -> Pieces | None:
-    """Return the fragment of each item, whose images are texts or lists of texts."""
+def _addresses(column: Sequence[Any], kind: MediaKind) -> Pieces | None:
+    """Return the fragment of each item, whose media are texts or lists of texts."""
+    if not kind.is_address or isinstance(column, Constant):
+        return None
     each: list[Sequence[Any]] = [
         value if type(value) is list else (value,) if value else () for value in column
     ]
@@ -72,7 +67,8 @@ def _images(column: Sequence[Any]) -> Pieces | None:
         joined = "\n".join(flat)
     except TypeError:
         return None
-    if joined.count("\n") != len(flat) - 1 or max(map(len, each)) > MAX_IMAGES:
+    most = kind.most or len(flat)
+    if joined.count("\n") != len(flat) - 1 or max(map(len, each)) > most:
         return None
     start = _common_origin(flat[0])
     if start:
@@ -83,7 +79,9 @@ def _images(column: Sequence[Any]) -> Pieces | None:
     if not plain(joined):
         return None
     texts = escape_joined(joined).split("\n")
-    first, last = image_xml(Image(f"{start}/"), ORIGIN_MARK).split("/<", 1)
+    example = kind.record(loc=f"{start}/")
+    place = Place(ORIGIN_MARK, "", UTC)
+    first, last = kind.write(example, place).split("/<", 1)
     last = f"<{last}"
     between = f"{last}{first}"
     begins = [0, *ends]

@@ -2,8 +2,8 @@
 How the items of a section are read: the row path and the object path.
 
 The **row path** (see ``row_path``) is used when nothing that the class declares is a
-Python method. The **object path** calls the methods with model instances, or with any
-Python objects.
+Python method, or only such as are read as columns (``as_columns``). The **object path**
+calls the methods with model instances, or with any Python objects.
 
 Both yield ``RowBatch`` objects, whose text ``serializer`` writes.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from functools import cached_property, partial
 from typing import Any
 
 from django.apps import apps
@@ -22,22 +22,28 @@ from django.db import Error as DatabaseError
 from django.db import connections
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.functional import Promise
 
+from django_sitemaps_plus.db import parts
+from django_sitemaps_plus.exceptions import describe
 from django_sitemaps_plus.protocol.errors import excerpt
-from django_sitemaps_plus.protocol.patterns import matcher
+from django_sitemaps_plus.protocol.extensions import MEDIA
+from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
+from django_sitemaps_plus.sitemaps.as_columns import AsColumns, as_columns
 from django_sitemaps_plus.sitemaps.attributes import (
-    MEDIA,
     OBJECTS_AT_ONCE,
-    TAGS,
+    TITLE,
+    annotated,
     declared_expressions,
     getter,
     has_expressions,
     is_method,
+    tags,
 )
 from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
-from django_sitemaps_plus.sitemaps.leaving_out import left_out, patterns_that_leave_out
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, key_of
+from django_sitemaps_plus.sitemaps.media import settled
 from django_sitemaps_plus.sitemaps.news import NewsSitemap
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
@@ -46,7 +52,6 @@ from django_sitemaps_plus.sitemaps.sections import (
     database_of,
     gives_entries,
     items_of,
-    object_path_reason,
     overridden,
     repeats,
     rows_between,
@@ -69,9 +74,10 @@ from .columns import (
     TextLocations,
     latest_believed,
 )
+from .listing import listing_of, location_of
 from .related_rows import attach
 from .row_path import RowPlan
-from .serializer import Serializer, describe
+from .serializer import Serializer
 
 #: Entries built at a time on the row path: as fast as more, in less memory.
 BLOCK = 1_000
@@ -90,18 +96,26 @@ class Reader:
     site: SiteAddress
     tally: Tally = field(default_factory=Tally)
     raises: bool = False
-    #: Whether patterns leave nothing out, to find out what they would.
-    lists_all: bool = False
+    #: Whether the titles of items are read, too.
+    with_titles: bool = False
 
     @property
     def sitemap(self) -> AnySitemap:
         """The section's sitemap."""
         return self.source.sitemap
 
+    @cached_property
+    def read_as(self) -> AsColumns:
+        """How the section's methods are read; asked only where rows are read."""
+        is_one_run = self.source.is_one_run
+        rows = self.source.items if is_one_run else partial(items_of, self.sitemap)
+        return as_columns(
+            self.sitemap, rows, lambda route: [*self._compiled(route).values()]
+        )
+
     def serializer(self) -> Serializer:
         """Return the serializer for this reader's batches."""
         sitemap = self.sitemap
-        patterns = () if self.lists_all else patterns_that_leave_out(sitemap)
         x_default = None
         if sitemap.i18n and sitemap.alternates and sitemap.x_default:
             # Contrib's views look for LANGUAGE_CODE itself.
@@ -114,7 +128,6 @@ class Reader:
             latest=latest_believed().strftime("%Y-%m-%dT%H:%M:%S"),
             alternates=bool(sitemap.i18n and sitemap.alternates),
             x_default=x_default,
-            leaves_out=matcher(patterns) if patterns else None,
             is_news=isinstance(sitemap, NewsSitemap),
             raises=self.raises,
         )
@@ -137,12 +150,22 @@ class Reader:
         """
         rows, key = self._keyed_rows()
         queryset = key.order(rows_between(rows, key, lower, upper))
-        if object_path_reason(self.sitemap):
-            queryset = queryset.annotate(**declared_expressions(self.sitemap))
+        if self._needs_objects():
+            queryset = annotated(queryset, self._expressions(), self.sitemap)
             for items, labels in instances(self.source, queryset, key):
                 yield from self.objects(items, labels)
         else:
             yield from self._rows(queryset, key, most)
+
+    def _needs_objects(self) -> bool:
+        """Return whether what is wanted of an item takes a method."""
+        title = getattr(self.sitemap, "item_title", None)
+        is_called = self.with_titles and is_method(title)
+        return is_called or self.read_as.sitemap is None
+
+    def _expressions(self) -> dict[str, Any]:
+        """Return the expressions that are wanted, by their aliases."""
+        return declared_expressions(self.sitemap, titles=self.with_titles)
 
     def _keyed_rows(self) -> tuple[QuerySet[Any], Key]:
         """Return the section's rows where they are written, and its key."""
@@ -161,7 +184,7 @@ class Reader:
         block = max(1, BLOCK // max(1, len(languages)))
         rest = queryset
         while True:
-            plan = RowPlan.make(self.sitemap, rest[:most], key)
+            plan = self._plan(rest[:most], key)
             read, last = 0, None
             with connection.cursor() as cursor:
                 cursor.execute(*plan.statement)
@@ -182,12 +205,12 @@ class Reader:
         """Yield those of some keys that are listed, with their text; None if bad."""
         rows, key = self._keyed_rows()
         rows = rows.order_by().filter(key.among(keys))
-        if object_path_reason(self.sitemap):
-            objects = list(rows.annotate(**declared_expressions(self.sitemap)))
+        if self._needs_objects():
+            objects = list(annotated(rows, self._expressions(), self.sitemap))
             read = [key.of(item) for item in objects]
             batches: Iterable[RowBatch] = self.objects(objects, read)
         else:
-            plan = RowPlan.make(self.sitemap, rows, key)
+            plan = self._plan(rows, key)
             with connections[rows.db].cursor() as cursor:
                 cursor.execute(*plan.statement)
                 raw = cursor.fetchall()
@@ -199,16 +222,55 @@ class Reader:
         texts = [text for _, some in self.texts(batches) for text in some.each()]
         yield from zip(read, texts, strict=True)
 
+    def entries_by_key(
+        self, texts: Iterable[str]
+    ) -> Mapping[str, Sequence[tuple[str, bytes]]]:
+        """
+        Return the entries of rows now, by the texts of keys: location and rest of each.
+
+        The section is paged by key. Rows that it does not list, and bad ones, are
+        missing.
+        """
+        key = self.source.key
+        assert key is not None  # noqa: S101 (for the type checker: asked by the caller)
+        given = (one for text in sorted(texts) if (one := key.read(text)) is not None)
+        found: dict[str, Sequence[tuple[str, bytes]]] = {}
+        with rendering_context(self.site):
+            for some in parts(given):
+                for value, text in self.of_keys(some):
+                    if text is not None:
+                        found[key.dumps(value)] = [
+                            (location_of(item, ORIGIN_MARK), rest)
+                            for item, rest in listing_of(text.encode()).items()
+                        ]
+        return found
+
+    def _plan(self, rows: QuerySet[Any], key: Key, *, textual: bool = True) -> RowPlan:
+        return RowPlan.make(
+            self.read_as.sitemap,
+            rows,
+            key,
+            with_titles=self.with_titles,
+            textual=textual,
+        )
+
     def routes(self) -> dict[str | None, CompiledRoute]:
         """Compile the section's route in each of its languages."""
-        location = getattr(self.sitemap, "location", None)
-        if not isinstance(location, Route):
-            return {}
+        location = getattr(self.read_as.sitemap, "location", None)
+        return self._compiled(location) if isinstance(location, Route) else {}
+
+    def _compiled(self, route: Route) -> dict[str | None, CompiledRoute]:
         compiled = {}
-        for language in self.source.languages:
-            with rendering_context(self.site, language):
-                compiled[language] = location.compile()
+        for language in self._languages:
+            with self.source.context(self.site, language):
+                compiled[language] = route.compile()
         return compiled
+
+    @property
+    def _languages(self) -> tuple[str | None, ...]:
+        if self.source.is_live and self.sitemap.i18n:
+            return tuple(self.sitemap._languages())
+        return self.source.languages
 
     # By position
 
@@ -222,9 +284,21 @@ class Reader:
             yield from self._contrib_page(page)
             return
         size = self.source.items_per_page
-        window = iter(self.source.items()[(page - 1) * size : page * size])
-        while chunk := list(islice(window, OBJECTS_AT_ONCE)):
+        rows = self.source.items()[(page - 1) * size : page * size]
+        if self.read_as.expressions and not self._needs_objects():
+            yield from self._sliced(rows)
+            return
+        for chunk in parts(rows, OBJECTS_AT_ONCE):
             yield from self.objects(chunk, [_shown(item) for item in chunk])
+
+    def _sliced(self, rows: QuerySet[Any]) -> Iterator[RowBatch]:
+        """Yield the rows of a slice, their dates as a view's headers need them."""
+        plan = self._plan(rows, key_of(rows, "pk"), textual=False)
+        languages, routes = self._languages, self.routes()
+        with connections[rows.db].cursor() as cursor:
+            cursor.execute(*plan.statement)
+            while some := cursor.fetchmany(BLOCK):
+                yield plan.batch(some, languages, routes, self._attempt)
 
     def _contrib_page(self, page: int) -> Iterator[RowBatch]:
         """Yield what ``get_urls()`` returns, for a class that overrides its hooks."""
@@ -234,8 +308,8 @@ class Reader:
                 site=_site_of(self.site.origin.host),
                 protocol=self.site.origin.scheme,
             )
-        for info in infos:
-            yield _contrib_batch(info)
+            given = [_contrib_batch(settled(info)) for info in infos]
+        yield from given
 
     # Objects
 
@@ -251,30 +325,16 @@ class Reader:
             with self.source.context(self.site):
                 self.sitemap.prepare_items(items)
                 attach(self.source, items, self._attempt, faults)
-        hidden = self._left_out(items, faults)
         if gives_entries(self.sitemap):
-            batch = self._given_batch(items, labels, faults)
-            yield replace(batch, left_out=hidden)
+            yield self._given_batch(items, labels, faults)
             return
         for languages, start, stop in self._language_runs(items, faults):
-            batch = self._object_batch(
+            yield self._object_batch(
                 items[start:stop],
                 labels[start:stop],
                 languages,
                 {index - start: faults[index] for index in faults if index >= start},
             )
-            some = frozenset(i - start for i in hidden if start <= i < stop)
-            yield replace(batch, left_out=some)
-
-    def _left_out(self, items: list[Any], faults: dict[int, str]) -> frozenset[int]:
-        """Return the items, by index, that their model says are not listed."""
-        if self.source.is_live and not isinstance(self.sitemap, Sitemap):
-            return frozenset()
-
-        def attempt(ask: Callable[[Any], bool], given: Sequence[Any]) -> list[bool]:
-            return self._attempt(ask, given, faults, default=True)
-
-        return left_out(items, attempt)
 
     def _given_batch(
         self, items: list[Any], labels: Sequence[Any], faults: dict[int, str]
@@ -283,7 +343,7 @@ class Reader:
 
         def entries(item: Any) -> list[RowBatch]:
             given = self.sitemap.get_urls_for_item(item)
-            return [_given_entry(info) for info in given]
+            return [_given_entry(settled(info)) for info in given]
 
         with self.source.context(self.site):
             given = self._attempt(entries, items, faults, default=[])
@@ -320,15 +380,21 @@ class Reader:
             get = self._getter(name, language)
             if isinstance(get, Constant):
                 return replace(get, length=len(items))
-            return self._attempt(get, items, None if name in TAGS else faults)
+            is_tag = name in tags() or name == TITLE
+            return self._attempt(
+                lambda item: settled(get(item)), items, None if is_tag else faults
+            )
 
+        titles = list[Sequence[Any]]()
         locations: dict[str | None, Locations] = {}
         media: dict[str | None, dict[str, Sequence[Any]]] = {}
         for language in languages:
             with self.source.context(self.site, language):
                 locations[language] = TextLocations(column("location", language))
-                if self.source.media:
-                    media[language] = {name: column(name, language) for name in MEDIA}
+                if self.with_titles:
+                    titles.append(column(TITLE, language))
+                if kinds := self.source.media:
+                    media[language] = {name: column(name, language) for name in kinds}
         first = next(iter(languages), None)
         with self.source.context(self.site):
             return RowBatch(
@@ -341,6 +407,7 @@ class Reader:
                 priorities=column("priority", first),
                 media=media,
                 faults=faults,
+                titles=titles,
             )
 
     def _attempt(
@@ -383,7 +450,9 @@ class Reader:
             method: Callable[[Any], Any] = value
             return method
         if has_expressions(name, value):
-            return getter(name, value)
+            return getter(name, value, language)
+        if isinstance(value, Promise) or name in MEDIA:
+            return lambda item: value
         return Constant(value, 0)
 
 
@@ -417,10 +486,8 @@ def _contrib_batch(info: Mapping[str, Any]) -> RowBatch:
         ),
         changefreqs=[info.get("changefreq")],
         priorities=[info.get("priority") or None],
-        links=[
-            (link["lang_code"], link["location"])
-            for link in info.get("alternates") or ()
-        ],
+        media={None: {name: [info.get(name)] for name in MEDIA}},
+        links=list(info.get("alternates") or ()),
     )
 
 
@@ -430,7 +497,6 @@ def _given_entry(info: Mapping[str, Any]) -> RowBatch:
         _contrib_batch(info),
         locations={None: TextLocations([info.get("location")])},
         priorities=[info.get("priority")],
-        media={None: {name: [info.get(name)] for name in MEDIA}},
     )
 
 

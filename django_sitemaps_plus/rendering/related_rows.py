@@ -8,22 +8,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import count
 from typing import Any
 
 from django.core.exceptions import FieldError
 from django.db import connections
 from django.db.models import FileField, Q, QuerySet
+from django.utils import translation
 
+from django_sitemaps_plus.protocol.extensions import MEDIA, MediaKind
 from django_sitemaps_plus.sitemaps.attributes import (
-    MEDIA,
-    TAGS,
     attribute_of,
     declared_expressions,
     declared_related,
+    in_language,
+    is_alias,
+    tags,
 )
 from django_sitemaps_plus.sitemaps.keys import Key, key_of
-from django_sitemaps_plus.sitemaps.media import FileUrl, Related, filler
+from django_sitemaps_plus.sitemaps.media import FileUrl, Related, filler, is_slot
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 
@@ -35,22 +39,25 @@ _SPARSE = 4
 
 def related_values(
     related: Related,
-    kind: type[Any],
+    kind: MediaKind,
     key: Key,
     labels: Sequence[Any],
     using: str,
     attempt: Attempt,
+    language: str | None = None,
 ) -> list[list[Any]]:
     """
     Return what ``related`` declares for each of the items whose keys are ``labels``.
 
-    These are the ORM's values, tuples for a key of several columns.
+    These are the ORM's values, tuples for a key of several columns. Of a ``language``,
+    where one is given.
     """
     width = len(key.names)
-    items = key.model._base_manager.using(using)
-    statement, converters = compiled(
-        related.rows(items, key.names, _among(key, labels))
-    )
+    with translation.override(language) if language else nullcontext():
+        items = key.model._base_manager.using(using)
+        statement, converters = compiled(
+            related.rows(items, key.names, _among(key, labels))
+        )
     with connections[using].cursor() as cursor:
         cursor.execute(*statement)
         rows = cursor.fetchall()
@@ -60,11 +67,7 @@ def related_values(
     for index, convert in converters.items():
         columns[index] = converted(convert, columns[index], attempt, None)
     owners = rows_of(columns[:width])
-    values = (
-        list(columns[width])
-        if related.is_plain
-        else filled(related.value, kind, columns[width:], attempt)
-    )
+    values = filled(related.value, kind, columns[width:], attempt)
     # The rows of an item follow one another.
     groups, start = {}, 0
     for owner, number in Counter(owners).items():
@@ -91,9 +94,11 @@ def _among(key: Key, labels: Sequence[Any]) -> Q:
 
 
 def filled(
-    declared: Any, kind: type[Any], columns: Sequence[Sequence[Any]], attempt: Attempt
+    declared: Any, kind: MediaKind, columns: Sequence[Sequence[Any]], attempt: Attempt
 ) -> list[Any]:
-    """Return each row's images, videos or article, from the columns of its slots."""
+    """Return each row's media of a kind, from the columns of its slots."""
+    if is_slot(kind.address(declared)):
+        return list(columns[0])
     fill = filler(declared, count(), kind)
     return attempt(fill, list(zip(*columns, strict=True)), None)
 
@@ -111,6 +116,17 @@ def statements_of(sitemap: AnySitemap, key: Key) -> list[Statement]:
     ]
 
 
+def other_statements(sitemap: AnySitemap, key: Key) -> dict[str, list[Statement]]:
+    """Return what ``statements_of`` does in each language where that is another."""
+    found: dict[str, list[Statement]] = {}
+    if sitemap.i18n and (usual := statements_of(sitemap, key)):
+        for language in sitemap._languages():
+            with translation.override(language):
+                found[language] = statements_of(sitemap, key)
+        found = {language: own for language, own in found.items() if own != usual}
+    return found
+
+
 def attach(
     source: SectionSource, items: list[Any], attempt: Attempt, faults: dict[int, str]
 ) -> None:
@@ -125,22 +141,25 @@ def attach(
         return
     queryset = source.items()
     columns: dict[str, Sequence[Any]] = {}
-    for name in expressions:
+    for name in filter(is_alias, queryset.query.annotation_select):
         convert = _file_url(queryset, name)
         if convert is not None:
             names = [getattr(item, name) for item in items]
-            given = None if attribute_of(name) in TAGS else faults
+            given = None if attribute_of(name) in tags() else faults
             columns[name] = converted(convert, names, attempt, given)
     key = key_of(queryset, "pk")
+    languages = (None, *other_statements(source.sitemap, key))
     for name, slot in related.items():
-        columns[name] = related_values(
-            slot,
-            MEDIA[attribute_of(name)],
-            key,
-            key.labels(items),
-            database_of(queryset),
-            attempt,
-        )
+        for language in languages:
+            columns[in_language(name, language) if language else name] = related_values(
+                slot,
+                MEDIA[attribute_of(name)],
+                key,
+                key.labels(items),
+                database_of(queryset),
+                attempt,
+                language,
+            )
     for name, column in columns.items():
         for item, value in zip(items, column, strict=True):
             setattr(item, name, value)

@@ -15,26 +15,25 @@ from typing import Any
 from django.conf import settings as django_settings
 from django.core.exceptions import FieldError
 from django.db import connections
-from django.db.models import (
-    CharField,
-    DateField,
-    DateTimeField,
-    Func,
-    QuerySet,
-)
+from django.db.models import CharField, DateField, DateTimeField, Func, QuerySet
 from django.utils import timezone
 
+from django_sitemaps_plus.protocol.extensions import MEDIA
 from django_sitemaps_plus.sitemaps.attributes import (
-    MEDIA,
-    TAGS,
+    TITLE,
     alias,
+    annotated,
     attribute_of,
     declared_expressions,
+    declared_media,
+    in_language,
+    is_alias,
     is_expression,
+    tags,
 )
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
-from django_sitemaps_plus.sitemaps.media import Related, is_composed, slots_of
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
+from django_sitemaps_plus.sitemaps.media import Related, is_composed, settled, slots_of
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
 
@@ -46,7 +45,7 @@ from .columns import (
     RowBatch,
     TextLocations,
 )
-from .related_rows import filled, related_values
+from .related_rows import filled, other_statements, related_values
 from .statements import (
     Attempt,
     Converters,
@@ -102,20 +101,33 @@ class RowPlan:
     lastmod_form: str
     divided_by: Key
     using: str
+    with_titles: bool
+    #: The languages in which related rows have other values.
+    others: frozenset[str]
 
     @classmethod
-    def make(cls, sitemap: AnySitemap, queryset: QuerySet[Any], key: Key) -> RowPlan:
+    def make(
+        cls,
+        sitemap: AnySitemap,
+        queryset: QuerySet[Any],
+        key: Key,
+        *,
+        with_titles: bool = False,
+        textual: bool = True,
+    ) -> RowPlan:
         """
         Compile ``queryset`` and the expressions of ``sitemap`` into one statement.
 
-        Raises Django's ``FieldError`` for an expression that cannot be resolved.
+        With ``textual``, dates are selected as text where that is reliable. Raises
+        Django's ``FieldError`` for an expression that cannot be resolved.
         """
-        expressions = declared_expressions(sitemap)
+        expressions = declared_expressions(sitemap, titles=with_titles)
         form = "python"
-        if alias("lastmod") in expressions:
+        if textual and alias("lastmod") in expressions:
             expressions, form = _textual(queryset, expressions)
-        names = [*key.names, *expressions]
-        selected = queryset.annotate(**expressions).values_list(*names)
+        every = annotated(queryset, expressions, sitemap)
+        names = [*key.names, *filter(is_alias, every.query.annotation_select)]
+        selected = plain(every).values_list(*names)
         statement, converters = compiled(selected)
         return cls(
             statement=statement,
@@ -126,6 +138,8 @@ class RowPlan:
             lastmod_form=form,
             divided_by=key,
             using=queryset.db,
+            with_titles=with_titles,
+            others=frozenset(other_statements(sitemap, key)),
         )
 
     def key(self, raw: KeyValue) -> KeyValue:
@@ -144,7 +158,7 @@ class RowPlan:
     ) -> RowBatch:
         """Return ``rows`` column by column; ``attempt`` converts a column's values."""
         columns, faults = self._converted(rows, attempt)
-        # That of the texts of ``_DateText``.
+        # Of dates without a zone: with USE_TZ ``_DateText`` gives them in UTC.
         zone = dt.UTC if django_settings.USE_TZ else timezone.get_default_timezone()
         return RowBatch(
             labels=rows_of(columns[: self.key_width]),
@@ -159,6 +173,9 @@ class RowPlan:
             priorities=self._column("priority", columns),
             media=self._media(columns, languages, attempt),
             faults=faults,
+            titles=[self._column(TITLE, columns, language) for language in languages]
+            if self.with_titles
+            else (),
         )
 
     def _converted(
@@ -170,16 +187,26 @@ class RowPlan:
         for name, index in self.positions.items():
             # Keys are only compared and shown: the driver's values will do.
             if index >= self.key_width and index in self.converters:
-                given = None if attribute_of(name) in TAGS else faults
+                is_tag = attribute_of(name) in tags() or name.startswith(alias(TITLE))
+                given = None if is_tag else faults
                 convert = self.converters[index]
                 columns[index] = converted(convert, columns[index], attempt, given)
         return columns, faults
 
-    def _column(self, name: str, columns: list[Sequence[Any]]) -> Sequence[Any]:
+    def _column(
+        self, name: str, columns: list[Sequence[Any]], language: str | None = None
+    ) -> Sequence[Any]:
         value = getattr(self.sitemap, name, None)
         if is_expression(value):
-            return columns[self.positions[alias(name)]]
-        return Constant(value, len(columns[0]))
+            return self._selected(alias(name), columns, language)
+        return Constant(settled(value), len(columns[0]))
+
+    def _selected(
+        self, name: str, columns: list[Sequence[Any]], language: str | None
+    ) -> Sequence[Any]:
+        """Return the column of an alias, or that which it has in a language."""
+        own = self.positions.get(in_language(name, language))
+        return columns[self.positions[name] if own is None else own]
 
     def _locations(
         self,
@@ -189,13 +216,12 @@ class RowPlan:
     ) -> dict[str | None, Locations]:
         location = getattr(self.sitemap, "location", None)
         if not isinstance(location, Route):
-            texts = TextLocations(self._column("location", columns))
-            return dict.fromkeys(languages, texts)
-        values = [
-            columns[self.positions[alias("location", parameter)]]
-            for parameter in location.expressions
-        ]
-        if not values:
+            return {
+                language: TextLocations(self._column("location", columns, language))
+                for language in languages
+            }
+        names = [alias("location", parameter) for parameter in location.expressions]
+        if not names:
             # A route of constants: the same text for every row.
             length = len(columns[0])
             return {
@@ -203,7 +229,11 @@ class RowPlan:
                 for language in languages
             }
         return {
-            language: RouteLocations(routes[language], values) for language in languages
+            language: RouteLocations(
+                routes[language],
+                [self._selected(name, columns, language) for name in names],
+            )
+            for language in languages
         }
 
     def _media(
@@ -212,29 +242,41 @@ class RowPlan:
         languages: tuple[str | None, ...],
         attempt: Attempt,
     ) -> dict[str | None, dict[str, Sequence[Any]]]:
-        if all(getattr(self.sitemap, name, None) is None for name in MEDIA):
-            return {}
+        usual = self._media_in(columns, None, attempt)
+        spoken = [name for name in self.positions if attribute_of(name) in MEDIA]
+        # What a language does not have of its own is one object, and compared as one.
+        return {
+            language: self._media_in(columns, language, attempt)
+            if language in self.others
+            or any(name.endswith(in_language("", language)) for name in spoken)
+            else usual
+            for language in languages
+        }
+
+    def _media_in(
+        self, columns: list[Sequence[Any]], language: str | None, attempt: Attempt
+    ) -> dict[str, Sequence[Any]]:
         media = {}
-        for name, kind in MEDIA.items():
-            value = getattr(self.sitemap, name, None)
+        for name, value in declared_media(self.sitemap).items():
             if not is_composed(value):
-                media[name] = self._column(name, columns)
+                media[name] = self._column(name, columns, language)
                 continue
             parts = [
                 related_values(
                     slot,
-                    kind,
+                    MEDIA[name],
                     self.divided_by,
                     self._keys(columns),
                     self.using,
                     attempt,
+                    language,
                 )
                 if isinstance(slot, Related)
-                else columns[self.positions[alias(name, index)]]
+                else self._selected(alias(name, index), columns, language)
                 for index, slot in enumerate(slots_of(value))
             ]
-            media[name] = filled(value, kind, parts, attempt)
-        return dict.fromkeys(languages, media)
+            media[name] = filled(value, MEDIA[name], parts, attempt)
+        return media
 
     def _keys(self, columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
         """Return the rows' keys as the ORM's values; tuples if they are several."""
@@ -257,15 +299,15 @@ def _textual(
     Returns the expressions and the ``form`` of a ``LastmodColumn`` of their values.
     """
     name = alias("lastmod")
+    connection = connections[queryset.db]
+    annotated = queryset.annotate(**{name: expressions[name]})
+    resolved = annotated.query.annotations[name]
     try:
-        output = (
-            queryset.annotate(**{name: expressions[name]})
-            .query.annotations[name]
-            .output_field
-        )
+        output = resolved.output_field
+        if resolved.get_db_converters(connection):
+            return expressions, "python"  # what is stored is not what it says
     except FieldError:
         return expressions, "python"
-    connection = connections[queryset.db]
     stored_in_utc = connection.vendor == "postgresql" or (
         connection.timezone_name == "UTC" or not django_settings.USE_TZ
     )

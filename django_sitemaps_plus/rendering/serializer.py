@@ -13,31 +13,30 @@ a bad row is found, left out and reported there.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from html import unescape
 from typing import Any
 
 from django.db import Error as DatabaseError
-from django.urls import NoReverseMatch
 
-from django_sitemaps_plus.protocol.entries import Image, News
+from django_sitemaps_plus.exceptions import describe
 from django_sitemaps_plus.protocol.errors import (
     EntryError,
     OutsideError,
     excerpt,
     printable,
 )
-from django_sitemaps_plus.protocol.extensions import image_xml, news_xml, video_xml
-from django_sitemaps_plus.protocol.limits import MAX_IMAGES, MIN_LOCATION
+from django_sitemaps_plus.protocol.extensions import MEDIA, Place
+from django_sitemaps_plus.protocol.limits import MIN_LOCATION
 from django_sitemaps_plus.protocol.locations import (
     ORIGIN_MARK,
     Origin,
     absolute,
+    page_of,
     refuse_outside,
 )
-from django_sitemaps_plus.protocol.markup import escape
+from django_sitemaps_plus.protocol.markup import day_or_time, escape
 from django_sitemaps_plus.protocol.writers import (
     alternate_xml,
     changefreq_xml,
@@ -46,12 +45,9 @@ from django_sitemaps_plus.protocol.writers import (
     priority_xml,
 )
 
-from .bulk import Texts, bulk_lastmods, fill_entries, fragments, may_hold, row_by_row
+from .bulk import Texts, bulk_lastmods, fill_entries, fragments, may_hold
 from .columns import BadRow, FailedValue, Media, Pieces, RowBatch, Tally, is_after
-from .media_columns import as_list, as_record, bulk_images
-
-#: How many of a kind an entry may have.
-_MOST = {"images": MAX_IMAGES, "news": 1}
+from .media_columns import as_list, as_record, bulk_media
 
 #: Notes why an entry lacks a tag.
 _Omit = Callable[[str], object]
@@ -69,7 +65,6 @@ class Serializer:
 
     ``x_default`` is the language whose location is also the ``x-default``. All paths
     must be in ``folder``, and no lastmod after ``latest``, a time in UTC.
-    Paths for which ``leaves_out`` returns something true are not listed.
     With ``is_news`` no entry is listed without its article.
     With ``raises`` the error of a bad row is raised instead of reported.
     """
@@ -80,7 +75,6 @@ class Serializer:
     latest: str = "9999-12-31T23:59:59"
     alternates: bool = False
     x_default: str | None = None
-    leaves_out: Callable[[str], object] | None = None
     is_news: bool = False
     raises: bool = False
 
@@ -90,29 +84,12 @@ class Serializer:
 
         Bad rows and the newest lastmod are noted in ``tally``.
         """
-        if batch.left_out:
-            return self._without(batch, batch.left_out, tally)
         texts = self._bulk(batch, tally)
         if texts is not None:
             return texts
         each = self._one_by_one(batch, tally)
         whole = "".join(text for text in each if text is not None)
         return Texts(whole, entries_in_text(whole), lambda: each)
-
-    def _without(
-        self, batch: RowBatch, left_out: frozenset[int], tally: Tally
-    ) -> Texts:
-        """Return the text of a batch of which some items have no entry."""
-        texts = self.items(batch.without(left_out), tally)
-
-        def each() -> list[str | None]:
-            listed = iter(texts.each())
-            return [
-                "" if index in left_out else next(listed)
-                for index in range(len(batch.labels))
-            ]
-
-        return replace(texts, each=each)
 
     # In bulk
 
@@ -122,8 +99,8 @@ class Serializer:
             return None
         if not batch.labels:
             return None
-        images = bulk_images(batch)
-        if images is None:
+        media = bulk_media(batch)
+        if media is None:
             return None
         locations: dict[str | None, Pieces] = {}
         for language, column in batch.locations.items():
@@ -133,12 +110,6 @@ class Serializer:
             if not self._is_long_enough(pieces) or not self._is_inside(pieces):
                 return None
             locations[language] = pieces
-        if self.leaves_out is not None:
-            left_out = self._left_out(locations, len(batch.labels))
-            if left_out:
-                # Of an item in several languages some may be left out, others not.
-                several = len(locations) > 1
-                return None if several else self._without(batch, left_out, tally)
         links = self._bulk_links(locations) if self.alternates else []
         lastmods = bulk_lastmods(batch.lastmods)
         if links is None or lastmods is None:
@@ -155,21 +126,7 @@ class Serializer:
         except Exception:  # also that of a __repr__; item by item it is found
             return None
         tally.see(newest)
-        return fill_entries(locations, tail, links, images, len(batch.labels))
-
-    def _left_out(
-        self, locations: dict[str | None, Pieces], length: int
-    ) -> frozenset[int]:
-        """Return the items, by index, of which a location is left out."""
-        return frozenset(
-            index
-            for literals, columns in locations.values()
-            for index, path in enumerate(row_by_row(literals, columns, length))
-            if self._is_left_out(unescape(path))
-        )
-
-    def _is_left_out(self, path: str) -> bool:
-        return self.leaves_out is not None and bool(self.leaves_out(path))
+        return fill_entries(locations, tail, links, media, len(batch.labels))
 
     def _is_long_enough(self, pieces: Pieces) -> bool:
         """Return whether every location is certainly as long as the schemas want."""
@@ -209,6 +166,7 @@ class Serializer:
             reason = batch.faults.get(index)
             parts = [(batch, index)]
             if batch.entries is not None:
+                # Each of its entries is a batch of one.
                 parts = [(part, 0) for part in batch.entries[index]]
             omit = partial(tally.omit, printable_label(label))
             is_outside = False
@@ -228,11 +186,20 @@ class Serializer:
                 continue
             for _, lastmod in entries:
                 tally.see(lastmod)
-            texts.append("".join([text for text, _ in entries]))
+            found = [entry for some, _ in entries for entry in some]
+            # A page of which several parts are given is listed once.
+            new = [xml for path, part, xml in found if not tally.is_again(path, part)]
+            texts.append("".join(new))
         return texts
 
-    def _item(self, batch: RowBatch, index: int, omit: _Omit) -> tuple[str, str | None]:
-        """Return one item's entries and its lastmod; raise an error if it is bad."""
+    def _item(
+        self, batch: RowBatch, index: int, omit: _Omit
+    ) -> tuple[list[tuple[str, bool, str]], str | None]:
+        """
+        Return one item's entries and its lastmod; raise an error if it is bad.
+
+        Of each its location, whether that is of a part of a page, and its text.
+        """
         paths = {
             language: column.exact(index, self.origin)
             for language, column in batch.locations.items()
@@ -240,33 +207,35 @@ class Serializer:
         for path in paths.values():
             if path.startswith("/"):
                 refuse_outside(path, self.folder)
-        paths = {
-            language: path
-            for language, path in paths.items()
-            if not self._is_left_out(path)
-        }
-        if not paths:
-            return "", None
-        lastmod = batch.lastmods.exact(index)
-        if lastmod is not None and is_after(lastmod, self.latest):
+
+        def day(value: Any) -> str:
+            text = batch.lastmods.exact(index)
+            return day_or_time(text, "lastmod") if text else ""
+
+        lastmod = self._tag("lastmod", day, batch.lastmods.values[index], omit)
+        if lastmod and is_after(lastmod, self.latest):
             omit(f"lastmod {lastmod}: more than a day in the future")
-            lastmod = None
+            lastmod = ""
         tail = (
-            (lastmod_xml(lastmod) if lastmod is not None else "")
+            (lastmod_xml(lastmod) if lastmod else "")
             + self._tag("changefreq", changefreq_xml, batch.changefreqs[index], omit)
             + self._tag("priority", priority_xml, batch.priorities[index], omit)
             + self._links(paths)
             + "".join(
-                alternate_xml(language, self._link(href))
-                for language, href in batch.links
+                self._tag("alternates", self._given_link, link, omit)
+                for link in batch.links
             )
         )
         entries = [
-            f"<url><loc>{_marked(escape(path))}</loc>{tail}"
-            f"{self._media(batch.media.get(language), index, path, omit)}</url>\n"
+            (
+                path,
+                batch.locations[language].is_part(index),
+                f"<url><loc>{_marked(escape(path))}</loc>{tail}"
+                f"{self._media(batch.media.get(language), index, path, omit)}</url>\n",
+            )
             for language, path in paths.items()
         ]
-        return "".join(entries), lastmod
+        return entries, lastmod
 
     def _tag(
         self, name: str, xml: Callable[[Any], str], value: Any, omit: _Omit
@@ -292,7 +261,8 @@ class Serializer:
     def _links(self, paths: dict[str | None, str]) -> str:
         if not self.alternates:
             return ""
-        links = {str(language): path for language, path in paths.items()}
+        # An entry that the class makes itself has its own links, and no language.
+        links = {str(code): path for code, path in paths.items() if code is not None}
         if self.x_default is not None and self.x_default in links:
             segment = f"/{self.x_default}/"
             links["x-default"] = links[self.x_default].replace(segment, "/", 1)
@@ -300,30 +270,25 @@ class Serializer:
             alternate_xml(language, _marked(path)) for language, path in links.items()
         )
 
-    def _link(self, href: Any) -> str:
-        """Return the address of an alternate, which may be of another host."""
-        link = absolute(href, self.origin)
+    def _given_link(self, given: Mapping[str, Any]) -> str:
+        """Return an alternate of contrib's dicts, which may be of another host."""
+        link = absolute(page_of(given.get("location")), self.origin)
         path = link.removeprefix(str(self.origin))
-        return _marked(path) if path.startswith("/") else link
+        href = _marked(path) if path.startswith("/") else link
+        return alternate_xml(given.get("lang_code", ""), href)
 
     def _media(self, media: Media | None, index: int, path: str, omit: _Omit) -> str:
-        if media is None:
-            return ""
-
         def xml(name: str, value: Any) -> str:
             record = as_record(value, name)
             if record is None:
                 return ""
-            if isinstance(record, Image):
-                return image_xml(record, ORIGIN_MARK)
-            if isinstance(record, News):
-                return news_xml(record, self.zone)
             note = partial(self._omit, name, omit=omit)
-            return video_xml(record, ORIGIN_MARK, path, self.zone, note)
+            place = Place(ORIGIN_MARK, path, self.zone, note)
+            return MEDIA[name].write(record, place)
 
         tags = []
-        for name, column in media.items():
-            values, most = as_list(column[index]), _MOST.get(name)
+        for name, column in (media or {}).items():
+            values, most = as_list(column[index]), MEDIA[name].most
             if most is not None and len(values) > most:
                 error = EntryError(f"{name}: {len(values)}, over {most}")
                 self._omit(name, error, omit)
@@ -349,15 +314,3 @@ def printable_label(label: object) -> str:
         return printable(str(label))
     except Exception:  # the project's own type may raise whatever it likes
         return excerpt(label)
-
-
-def describe(error: BaseException) -> str:
-    """Return an error as one printable line for a report."""
-    try:
-        # Cut first: the text may quote a value of many megabytes.
-        text = printable(str(error)[:1_000])
-    except Exception:  # the project's own error may do anything
-        text = ""
-    if isinstance(error, (EntryError, NoReverseMatch)):
-        return text[:300]
-    return f"{type(error).__name__}: {text}"[:300]

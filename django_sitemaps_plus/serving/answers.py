@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import Http404, HttpRequest, HttpResponseBase
 
 from django_sitemaps_plus import hooks
+from django_sitemaps_plus.exceptions import HookError
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
@@ -16,12 +17,7 @@ from django_sitemaps_plus.storing.freshness import (
 )
 
 from . import index
-from .documents import (
-    Document,
-    former_document,
-    page_or_former,
-    served_document,
-)
+from .documents import Document, former_document, page_or_former, served_document
 from .responses import not_modified, send_document
 
 _CONDITIONS = {"HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE"}
@@ -43,7 +39,7 @@ def gathered(
     """
     if name:
         _refuse_other_sites(name)
-    sources = index.usable([name]) if name else index.all_sources()
+    sources = index.usable([name]) if name else index.usable()
     document, place = None, Site.current().address_for(request)
     if part is None or part > 1:
         is_xml = ending == "xml"
@@ -76,6 +72,8 @@ def page(
     document: Document | None
     if not sources:
         document = former_document(name, number, place)
+    elif sources[0].key is None:
+        document = page_or_former(sources[0], number, place)
     else:
         [section] = sources
         asks = _CONDITIONS & request.META.keys()
@@ -86,7 +84,8 @@ def page(
         if state or not asks:
             stored, is_fresh = stored_page(section, number)
         if stored and is_fresh:
-            document = served_document(section, stored, place)
+            own = place.with_scheme(section.sitemap.protocol)
+            document = served_document(stored, own)
         else:
             document = page_or_former(section, number, place, stored)
     if document is None:
@@ -114,7 +113,10 @@ def _with_ending(ending: str, document: Document, site: SiteAddress) -> Document
     """Return a document as it is, or what an app derives from it."""
     if ending == "xml":
         return document
-    return hooks.derived(site)[ending].make(document)
+    derived = hooks.derived(site)
+    if ending not in derived:
+        raise HookError(f"No app derives {ending!r}, whose address is among its URLs.")
+    return derived[ending].make(document)
 
 
 def _refuse_other_sites(name: str) -> None:

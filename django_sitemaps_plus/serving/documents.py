@@ -1,40 +1,40 @@
 """
 What is sent: gzipped bytes, of a page or of several, and the tag of what they say.
 
-A page's are stored, or built for the request where they cannot be.
+A page's are stored, or built for the request: by position, or where they cannot be.
 """
 
 from __future__ import annotations
 
 import hashlib
+import html
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
 from urllib.parse import quote
 
-from django.db import Error as DatabaseError
-
-from django_sitemaps_plus.building.by_position import page_bytes, position_pages
-from django_sitemaps_plus.building.page_writer import raises
-from django_sitemaps_plus.building.pages import (
-    find,
-    find_by_position,
-    serve,
-    stored_version,
+from django_sitemaps_plus.building.by_position import (
+    Entries,
+    position_all,
+    position_page,
 )
-from django_sitemaps_plus.building.position_build import NotStoredError
-from django_sitemaps_plus.db import tables_exist
+from django_sitemaps_plus.building.page_writer import raises
+from django_sitemaps_plus.building.pages import find, serve, stored_version
+from django_sitemaps_plus.db import has_failed
 from django_sitemaps_plus.exceptions import NotReady, TooManyBadRows, UnusableError
-from django_sitemaps_plus.pagination.bounds import fill
+from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, fill
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import ledger, of_sections, pages
+from django_sitemaps_plus.pagination.queries import ledger, pages
 from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES
+from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.writers import URLSET_FOOTER
+from django_sitemaps_plus.rendering.listing import lastmod_of, listing_of
+from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
 from django_sitemaps_plus.storing import storage
 from django_sitemaps_plus.storing.freshness import (
     PageState,
@@ -45,7 +45,7 @@ from django_sitemaps_plus.storing.freshness import (
 from django_sitemaps_plus.storing.segments import Segment, gzipped, segment_of
 from django_sitemaps_plus.storing.storage import entries_header
 
-from .listed import FILL_SECONDS, ListedPage
+from .listed import FILL_SECONDS, ListedPage, log_once
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -74,27 +74,27 @@ class Document:
     @property
     def packed(self) -> bytes:
         """The whole file, gzipped."""
-        return gzipped(self._header, self.segments, self._footer)
+        header, footer = self._around
+        return gzipped(header, self.segments, footer)
 
     @property
     def body(self) -> bytes:
         """The whole file, not compressed."""
         texts = [segment.text() for segment in self.segments]
-        return b"".join([self._header, *texts, self._footer])
+        header, footer = self._around
+        return b"".join([header, *texts, footer])
 
     @property
     def size(self) -> int:
         """How many bytes the whole file has, not compressed."""
         texts = sum(segment.size for segment in self.segments)
-        return len(self._header) + texts + len(self._footer)
+        return texts + sum(map(len, self._around))
 
     @property
-    def _header(self) -> bytes:
-        return b"" if self.media is None else entries_header(self.media)
-
-    @property
-    def _footer(self) -> bytes:
-        return b"" if self.media is None else URLSET_FOOTER
+    def _around(self) -> tuple[bytes, bytes]:
+        if self.media is None:
+            return b"", b""
+        return entries_header(self.media), URLSET_FOOTER
 
 
 def document(body: bytes, content_type: str = XML) -> Document:
@@ -123,13 +123,16 @@ def page_or_former(
     """
     try:
         return page_document(item, number, site, stored)
-    except (NotReady, TooManyBadRows, DatabaseError):
+    except (NotReady, TooManyBadRows):
         raise
-    except Exception:
+    except Exception as error:
+        if has_failed(error, ledger(), item.database):
+            raise
         # items() and expressions may raise whatever they like.
         if raises():
             raise
-        logger.exception("Page %s-%d cannot be built.", item.name, number)
+        text = f"Page {item.name}-{number} cannot be built."
+        log_once(text, item.registered, error)
     return former_document(item.name, number, site)
 
 
@@ -139,12 +142,14 @@ def former_document(name: str, number: int, site: SiteAddress) -> Document:
 
     Raises ``UnusableError`` if that is nothing.
     """
-    rows = pages().select_related("section").filter(of_sections(name), number=number)
+    rows = pages().select_related("section").on_site(name).filter(number=number)
     page = rows.exclude(checksum="").first()
     former = None if page is None else stored_version(page)
     if former is not None and former.stored.entries:
         scheme = _protocol(name)
-        return _of_served(replace(former, is_former=True), site.with_scheme(scheme))
+        return served_document(
+            replace(former, is_former=True), site.with_scheme(scheme)
+        )
     raise UnusableError(f"Nothing is stored of the page {name}-{number}.")
 
 
@@ -158,7 +163,7 @@ def version_document(page: Page, checksum: str, site: SiteAddress) -> Document |
     if stored is None:
         return None
     own = site.with_scheme(_protocol(page.section.name))
-    return _of_served(Served(page, stored, checksum, None), own)
+    return served_document(Served(page, stored, checksum, None), own)
 
 
 def version_tag(page: Page, checksum: str, site: SiteAddress) -> str:
@@ -184,7 +189,8 @@ def page_document(
     as for ``page_or_former``.
     """
     if item.key is None:
-        return _by_position(item, number, site)
+        built = position_page(item, number, site)
+        return None if built is None else _of_entries(built, item)
     page = find(item, number)
     if page is None:
         fill(item, FILL_SECONDS)
@@ -192,44 +198,28 @@ def page_document(
     if page is None:
         return None
     if stored is not None and stored.checksum == page.checksum:
-        storage.remember_bytes(page, stored.stored)
+        page.stored = page.checksum, stored.stored
     own = site.with_scheme(item.sitemap.protocol)
-    return _of_served(serve(item, page, site), own)
+    return served_document(serve(item, page, site), own)
 
 
-def _by_position(
-    item: SectionSource, number: int, site: SiteAddress
-) -> Document | None:
-    """Return a page by position: stored, or built for this request."""
-    try:
-        page = find_by_position(item, number, site)
-        if page is None:
-            return None
-        own = site.with_scheme(item.sitemap.protocol)
-        return _of_served(serve(item, page, site), own)
-    except NotStoredError:
-        pass
-    except DatabaseError:
-        if tables_exist(ledger()):
-            raise
-    if not 1 <= number <= position_pages(item):
-        return None
-    return _of_bytes(page_bytes(item, number, site), item)
+def documents_by_position(item: SectionSource, site: SiteAddress) -> Iterator[Document]:
+    """Yield all pages of a section by position, in their order, built now."""
+    for built in position_all(item, site):
+        yield _of_entries(built, item)
 
 
-def _of_bytes(body: bytes, item: SectionSource) -> Document:
+def _of_entries(built: Entries, item: SectionSource) -> Document:
     """Return a page that was built for the request, so that others can join it."""
+    body = built.body
     _, start, rest = body.partition(b"<url>")
     entries = start + rest.removesuffix(URLSET_FOOTER) if start else b""
     return Document(
-        _tag(body),
-        (segment_of(entries),),
-        entries=entries.count(b"<url>"),
-        media=frozenset(item.media),
+        _tag(body), (segment_of(entries),), built.entries, frozenset(item.media)
     )
 
 
-def _of_served(served: Served[Any], site: SiteAddress) -> Document:
+def served_document(served: Served[Any], site: SiteAddress) -> Document:
     """
     Return a page's bytes with an address.
 
@@ -248,13 +238,6 @@ def _of_served(served: Served[Any], site: SiteAddress) -> Document:
         served.is_former,
         next_number=served.page.section.next_number,
     )
-
-
-def served_document(
-    section: SectionSource, served: Served[PageState], site: SiteAddress
-) -> Document:
-    """Return what is stored of a page, with an address; raises as ``page_document``."""
-    return _of_served(served, site.with_scheme(section.sitemap.protocol))
 
 
 def fresh_documents(
@@ -278,7 +261,7 @@ def fresh_documents(
         own = site.with_scheme(sections[pk].sitemap.protocol)
         if served.page.error and not or_stale:
             continue
-        fresh[pks[pk].name] = _of_served(served, own)
+        fresh[pks[pk].name] = served_document(served, own)
     return fresh
 
 
@@ -316,3 +299,41 @@ def cache_tag(document: str, site: str = "") -> str:
     name = site or Site.current().name
     # Visible ASCII, as all caches take it.
     return quote(f"{name}/{document}" if name else document)
+
+
+def rows_of_page(
+    source: SectionSource,
+    page: Page | int,
+    site: SiteAddress,
+    most: int | None = None,
+) -> Iterator[tuple[Any, dict[str, str]]]:
+    """
+    Yield the key of each row of a page, and the lastmods of the URLs that it lists.
+
+    They are read again, about ``most`` of them. Of a page by position, given by its
+    number, in place of keys what the items are called.
+    """
+    own = site.with_scheme(source.sitemap.protocol)
+    reader = Reader(source, own)
+    read = 0
+    with rendering_context(own):
+        if isinstance(page, int):
+            batches = reader.by_position(page)
+        else:
+            bounds = bounds_of(KeyRange.of(source).key, page)
+            batches = reader.by_key(*bounds, most or source.limit)
+        for batch, texts in reader.texts(batches):
+            for label, text in zip(batch.labels, texts.each(), strict=True):
+                body = (text or "").replace(ORIGIN_MARK, str(own.origin)).encode()
+                yield label, lastmods_of(body)
+            read += len(batch.labels)
+            if most is not None and read >= most:
+                return
+
+
+def lastmods_of(body: bytes) -> dict[str, str]:
+    """Return the lastmods of a page, or of the text of some entries, by URL."""
+    return {
+        html.unescape(url.decode()): lastmod_of(rest)
+        for url, rest in listing_of(body).items()
+    }

@@ -5,7 +5,8 @@ The addresses that gather others: the site's, and each section's.
 once there are more; once an index, it stays one until there are clearly fewer, so
 that crawlers do not see it change back and forth. A section's address does the
 same. An index is read off the ledger: no page is built for it, and no model is asked,
-except to count sections by position that are not stored.
+except for sections by position: their items are counted, and asked for their newest
+lastmod.
 """
 
 from __future__ import annotations
@@ -22,20 +23,16 @@ from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
 from django_sitemaps_plus import hooks
+from django_sitemaps_plus.building.by_position import newest_lastmod
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import (
     Busy,
     ConfigurationError,
-    TooManyBadRows,
     UnusableError,
+    describe,
 )
 from django_sitemaps_plus.pagination.cutting import FILL
-from django_sitemaps_plus.pagination.queries import (
-    of_sections,
-    pages,
-    row_of,
-    sections,
-)
+from django_sitemaps_plus.pagination.queries import pages, row_of, sections
 from django_sitemaps_plus.protocol.dates import EARLIEST
 from django_sitemaps_plus.protocol.limits import (
     MAX_BYTES,
@@ -48,21 +45,13 @@ from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import IndexWriter, index_header, sitemap_xml
 from django_sitemaps_plus.rendering.columns import latest_believed
 from django_sitemaps_plus.rendering.digest import definition
-from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps.news import separate_news
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
-from django_sitemaps_plus.storing.stylesheet import stylesheet
 
-from .documents import (
-    Document,
-    document,
-    fresh_documents,
-    joined,
-    page_or_former,
-)
-from .listed import ListedPage, ListedPages, list_pages
+from .documents import Document, document, fresh_documents, joined, page_or_former
+from .listed import ListedPage, ListedPages, list_pages, log_once
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -72,22 +61,18 @@ _FEW = 0.8
 INCLUDE = 'path("", include("django_sitemaps_plus.urls"))'
 
 
-def all_sources() -> list[SectionSource]:
-    """Return every registered section that can be used; the others are logged."""
-    return usable(registry.sources())
-
-
-def usable(names: Iterable[str]) -> list[SectionSource]:
-    """Return those of some sections that can be used; the others are logged."""
+def usable(names: Iterable[str] | None = None) -> list[SectionSource]:
+    """Return those sections, of some or of all, that can be used; log the others."""
     usable_sections = []
-    for name in names:
+    for name in registry.sources() if names is None else names:
         try:
             section = source(name)
             definition(section)
             usable_sections.append(section)
-        except Exception:
+        except Exception as error:
             # items() may raise whatever it likes: the other sections are unaffected.
-            logger.exception("The section %r cannot be used.", name)
+            known = registry.sources().get(name)
+            log_once(f"The section {name!r} cannot be used.", known, error)
     return usable_sections
 
 
@@ -103,20 +88,12 @@ def address(site: SiteAddress, view: str, *args: Any) -> str:
         return f"{site.origin}{path}"
 
 
-def addresses(site: SiteAddress) -> list[str]:
-    """
-    Return where the site's sitemaps are: one address, or more.
-
-    Raises ``ConfigurationError`` if they are in no URLconf.
-    """
-    return list(index_places(site))
-
-
 def index_places(site: SiteAddress) -> dict[str, tuple[str, int]]:
     """
-    Return what stands at each of these addresses, as ``document_of`` takes it.
+    Return where the site's sitemaps are, with what ``document_of`` takes for each.
 
-    The parts of the site's index, and each section of news. Raises as ``addresses``.
+    The parts of the site's index, and each section of news. Raises
+    ``ConfigurationError`` if they are in no URLconf.
     """
     found = {file_address(site, "site"): ("", 1)}
     for number in _further_parts(site):
@@ -167,7 +144,7 @@ def _further_parts(site: SiteAddress) -> range:
     try:
         # Sections that are no longer registered are in no index.
         names = registry.sources().keys() - set(separate_news())
-        found = pages().filter(of_sections(names))
+        found = pages().on_site(names)
         count = found.exclude(entries=0).count()
         count += len(extra_sitemaps(site, in_index=True))
     except DatabaseError as error:
@@ -194,6 +171,8 @@ def _written(
             first = resolve(address(own, "page", f"{name}-0"), None)
             start = f"<sitemap><loc>{escape(first.removesuffix('0.xml'))}"
         seconds, lastmod = item.lastmod, ""
+        if item.has_newest:
+            seconds = newest_lastmod(item.source)
         if seconds is not None and EARLIEST <= seconds <= latest:
             at = dt.datetime.fromtimestamp(math.floor(seconds), dt.UTC)
             lastmod = f"<lastmod>{at.isoformat()}</lastmod>"
@@ -248,8 +227,8 @@ def document_of(
 
     Its entries while they fit one file, else the ``part``-th file of its index
     (counted from 1); None if there is no such part. With ``put``, the names of pages,
-    it has only these as they are stored: none is built, and ``Busy`` is raised if there
-    are more by now. With ``INDEX`` the site has an index as soon as it has two
+    it has only these as they are stored: none is rebuilt, and ``Busy`` is raised if
+    there are more by now. With ``INDEX`` the site has an index as soon as it has two
     sections, unless that is of no use (``may_be_index``).
 
     Raises ``Filling`` while the bounds of pages are being found, and ``UnusableError``
@@ -278,10 +257,10 @@ def document_of(
             bodies = _bodies(listing.pages, site)
         else:
             bodies = _stored_bodies(listing.pages, site)
-        if bodies is not None and any(starmap(_is_divided, bodies)):
-            # Somebody divided a page meanwhile: these are not all entries.
+        if any(starmap(_is_divided, bodies)):
+            # Somebody divided a page meanwhile: these are not all entries. Once more.
             return document_of(name, sources, site, put=put, may_be_index=may_be_index)
-        whole = None if bodies is None else joined(bodies)
+        whole = joined(bodies)
         if whole is not None:
             if unusable and not whole.entries:
                 raise _nothing_of(unusable)
@@ -297,7 +276,7 @@ def document_of(
     chosen = listed_pages[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
     # At most so many as an index may have; together they are some megabytes.
     written = "".join(_written(chosen, site)).encode()
-    return document(_joined_index(written, len(chosen), stylesheet()))
+    return document(_joined_index(written, len(chosen), get_settings().stylesheet))
 
 
 def _is_divided(item: ListedPage, document: Document) -> bool:
@@ -326,7 +305,7 @@ def _pages_of_unusable(names: Collection[str]) -> list[ListedPage]:
         return []
     known = registry.sources()
     columns = "section__name", "number", "lastmod", "entries", "checksum"
-    every = pages().filter(of_sections(names)).order_by("section", "number")
+    every = pages().on_site(names).order_by("section", "number")
     rows = list(every.values_list(*columns))
     built = {name for name, *_, checksum in rows if checksum}
     if never_built := {*names} - built:
@@ -340,33 +319,38 @@ def _pages_of_unusable(names: Collection[str]) -> list[ListedPage]:
 
 def _bodies(
     listed_pages: Sequence[ListedPage], site: SiteAddress
-) -> list[tuple[ListedPage, Document]] | None:
-    """Return the documents of some pages; None if one of them cannot be built."""
+) -> list[tuple[ListedPage, Document]]:
+    """
+    Return the documents of some pages.
+
+    Raises what one of them raises that was never built and cannot be.
+    """
     bodies = []
-    try:
-        fresh = fresh_documents(listed_pages, site)
-        stale = [item for item in listed_pages if item.name not in fresh]
-        built = {item.name: page_or_former(*item.place, site) for item in stale}
-        if stale and len(listed_pages) > 1:
-            # Of a page that was split, not what it shows to those who ask for it alone.
-            fresh |= fresh_documents(stale, site)
-        for item in listed_pages:
-            document = fresh.get(item.name) or built.get(item.name)
-            if document is not None:
-                bodies.append((item, document))
-        return bodies
-    except (TooManyBadRows, UnusableError):
-        # The index lists the pages that can be had, and the one that cannot.
-        if len(listed_pages) == 1:
-            raise
-        return None
+    fresh = fresh_documents(listed_pages, site)
+    stale = [item for item in listed_pages if item.name not in fresh]
+    built = {item.name: page_or_former(*item.place, site) for item in stale}
+    if stale and len(listed_pages) > 1:
+        # Of a page that was split, not what it shows to those who ask for it alone.
+        fresh |= fresh_documents(stale, site)
+    for item in listed_pages:
+        document = fresh.get(item.name) or built.get(item.name)
+        if document is not None:
+            bodies.append((item, document))
+    return bodies
 
 
 def _stored_bodies(
     listed_pages: Sequence[ListedPage], site: SiteAddress
 ) -> list[tuple[ListedPage, Document]]:
-    """Return the documents of some pages as they are stored, whether fresh or not."""
+    """
+    Return the documents of some pages as they are stored, whether fresh or not.
+
+    Those by position are built.
+    """
     found = fresh_documents(listed_pages, site, or_stale=True)
+    for item in listed_pages:
+        if item.source.key is None and (built := page_or_former(*item.place, site)):
+            found[item.name] = built
     if missing := [item for item in listed_pages if item.name not in found]:
         raise UnusableError(f"Nothing is stored of {missing[0].name}.")
     return [(item, found[item.name]) for item in listed_pages]
@@ -401,9 +385,6 @@ def _fit_one_file(listing: ListedPages, share: float) -> bool:
 
 def _few(items: Sequence[ListedPage], source: SectionSource, share: float) -> bool:
     """Return whether a section's entries fit one file, clearly so after an index."""
-    if source.key is None:
-        # Its pages have been counted already: the first is full.
-        return len(items) == 1
     # Those that were never counted are as full as they were divided, except the last.
     uncounted = sum(item.uncounted for item in items[:-1]) * source.limit * FILL
     return _sum(items) + uncounted <= source.most_in_one_file * share
@@ -420,7 +401,6 @@ def _remember(name: str, listing: ListedPages, *, is_index: bool) -> None:
         return
     row_of(name)
     sections().filter(name=name).update(is_index=is_index)
-    listing.is_index = is_index
 
 
 def extra_sitemaps(site: SiteAddress, *, in_index: bool) -> list[str]:

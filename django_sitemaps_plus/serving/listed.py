@@ -1,8 +1,7 @@
 """
 The pages of sections, as the ledger knows them, for an address that gathers them.
 
-No page is built for that, and no model is asked. Only sections by position that are
-not stored are counted.
+No page is built for that, and no model is asked. Only sections by position are counted.
 """
 
 from __future__ import annotations
@@ -19,21 +18,24 @@ from django.db import Error as DatabaseError
 from django.db import connections
 from django.db.models import Exists, OuterRef
 
-from django_sitemaps_plus.building.by_position import newest_lastmod, position_pages
+from django_sitemaps_plus.building.by_position import forget_stored, position_size
 from django_sitemaps_plus.changes.queries import changes
 from django_sitemaps_plus.changes.recorder import remembers
-from django_sitemaps_plus.db import tables_exist
-from django_sitemaps_plus.exceptions import NotReady
+from django_sitemaps_plus.db import has_failed, tables_exist
+from django_sitemaps_plus.exceptions import NotReady, describe
 from django_sitemaps_plus.pagination.bounds import fill
+from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Section
 from django_sitemaps_plus.pagination.queries import (
     divide_anew,
-    is_filled,
     ledger,
     sections_called,
 )
 from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.sitemaps.attributes import entries_per_item
 from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
+from django_sitemaps_plus.sitemaps.tenants import current_tenant_key
 from django_sitemaps_plus.storing.freshness import is_due, page_rows
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -48,7 +50,7 @@ class ListedPage(NamedTuple):
     source: SectionSource
     number: int
     lastmod: float | None = None
-    #: None: never counted, divided since it was, or paged by position.
+    #: None: never counted, or divided since it was. By position, the most.
     entries: int | None = None
     #: Bytes of the page's file, not compressed; 0 where that is not known.
     size: int = 0
@@ -58,6 +60,8 @@ class ListedPage(NamedTuple):
     #: Whether this code has built the page and found nothing for it, and no change of
     #: it waits.
     is_empty: bool = False
+    #: Whether its lastmod is the section's newest, which is not known yet.
+    has_newest: bool = False
 
     @property
     def place(self) -> tuple[SectionSource, int]:
@@ -72,7 +76,7 @@ class ListedPage(NamedTuple):
     @property
     def uncounted(self) -> bool:
         """Whether nobody knows how many entries the page has."""
-        return self.entries is None and self.source.key is not None
+        return self.entries is None
 
 
 @dataclass
@@ -105,12 +109,11 @@ def list_pages(name: str, sources: Sequence[SectionSource]) -> ListedPages:
     )
     by_section = _stored_pages(rows, sources)
     for item in sources:
-        row = rows.get(item.name)
-        if item.key is not None or (row is not None and row.pk in by_section):
-            listing.pages += by_section.get(row.pk, []) if row is not None else []
-            continue
-        with _unless_unusable(item.name, unusable):
-            listing.pages += _listed_by_position(item)
+        if item.key is None:
+            with _unless_unusable(item, unusable):
+                listing.pages += _listed_by_position(item)
+        elif row := rows.get(item.name):
+            listing.pages += by_section.get(row.pk, [])
     return listing
 
 
@@ -118,7 +121,8 @@ def _stored_pages(
     rows: Mapping[str, Section], sources: Sequence[SectionSource]
 ) -> dict[int, list[ListedPage]]:
     """Return the pages that have rows, by the primary key of their section."""
-    by_section = {rows[item.name].pk: item for item in sources if item.name in rows}
+    keyed = (item for item in sources if item.key is not None and item.name in rows)
+    by_section = {rows[item.name].pk: item for item in keyed}
     pages_of: dict[int, list[ListedPage]] = {}
     values = _read(by_section)
     # More is asked only of pages that are empty.
@@ -128,13 +132,10 @@ def _stored_pages(
     next_numbers = {row.pk: row.next_number for row in rows.values()}
     firsts = Counter(row[0] for row in values if row[6])
     for row in rows.values():
-        if row.pk in by_section and by_section[row.pk].key and firsts[row.pk] != 1:
+        if row.pk in by_section and firsts[row.pk] != 1:
             raise divide_anew(row)
     for section, pk, number, lastmod, entries, size, _ in values:
         item = by_section[section]
-        if entries is None and item.key is None:
-            # Not stored, or not yet: they are counted instead.
-            continue
         own = pages_of.setdefault(section, [])
         if not empty.get(pk):
             next_number, is_empty = next_numbers[section], pk in empty
@@ -192,8 +193,8 @@ def _filled_rows(
     """
     Return the sections' rows by name, all filled, and the row of ``name``.
 
-    Of a section by position only if it is stored. Those that cannot be filled are added
-    to ``unusable``.
+    Those that cannot be filled are added to ``unusable``. What is stored of a section
+    that is paged by position now is deleted.
     """
     names = {name, *(item.name for item in sources)}
     try:
@@ -206,32 +207,58 @@ def _filled_rows(
     deadline = time.monotonic() + FILL_SECONDS
     for item in sources:
         row = rows.get(item.name)
-        if row is not None and is_filled(row, item):
-            continue
-        rows.pop(item.name, None)
-        if item.key is not None:
-            with _unless_unusable(item.name, unusable):
+        if item.key is None:
+            # Unless newer code has given it a key.
+            if row and row.key and not is_outdated(row, definition(item).digest):
+                forget_stored(row)
+        elif row is None or not row.is_filled(item.signature):
+            rows.pop(item.name, None)
+            with _unless_unusable(item, unusable):
                 left = max(0.0, deadline - time.monotonic())
                 rows[item.name] = fill(item, left)
     return rows
 
 
+#: What was logged last of a section or a page, and of what that is registered.
+_logged: dict[tuple[str, str], tuple[Any, str]] = {}
+
+
+def log_once(text: str, registered: Any, error: Exception) -> None:
+    """Log an error with its traceback: not for each request, until there is another."""
+    known, said = (current_tenant_key(), text), (registered, describe(error))
+    if _logged.get(known) != said:
+        _logged[known] = said
+        logger.error(text, exc_info=error)
+
+
 @contextmanager
-def _unless_unusable(name: str, unusable: set[str]) -> Iterator[None]:
+def _unless_unusable(item: SectionSource, unusable: set[str]) -> Iterator[None]:
     """Log what a section raises, and add it to ``unusable``."""
     try:
         yield
-    except (NotReady, DatabaseError):
+    except NotReady:
         raise
-    except Exception:
+    except Exception as error:
+        if has_failed(error, ledger(), item.database):
+            raise
         # items() may raise whatever it likes: the other sections are unaffected.
-        logger.exception("The section %r cannot be used.", name)
-        unusable.add(name)
+        log_once(f"The section {item.name!r} cannot be used.", item.registered, error)
+        unusable.add(item.name)
 
 
 def _listed_by_position(item: SectionSource) -> list[ListedPage]:
-    newest = newest_lastmod(item)
+    """Return the pages of a section by position; its items are counted, not read."""
+    items, count = position_size(item, PLACEHOLDER_SITE)
+    each = 1 if item.contrib_pages else entries_per_item(item.sitemap)
+    left = [items * each - number * item.limit for number in range(count)]
     return [
-        ListedPage(item, number, newest)
-        for number in range(1, position_pages(item) + 1)
+        ListedPage(
+            item,
+            number,
+            entries=max(0, min(item.limit, entries)),
+            # A class that builds its pages may have entries without items.
+            is_empty=not (items or item.contrib_pages),
+            has_newest=count == 1,
+        )
+        for number, entries in enumerate(left, 1)
     ]

@@ -38,56 +38,55 @@ def send_document(
     request: HttpRequest, document: Document, *, gz: bool
 ) -> HttpResponseBase:
     """Send a document: gzipped if it can be, or 304 if the client has it."""
-    # A client with the former version does not have the current one.
-    if not document.is_former:
-        response = not_modified(request, document.tag, document.changed_at, gz=gz)
-        if response is not None:
-            return response
     packed = gz or _takes_gzip(request)
-    whole = _whole(document, packed=packed, gz=gz)
-    etag = _etag(document.tag, packed=packed)
-    return _with_headers(whole, etag, document.changed_at, gz=gz)
+    etag, changed = _etag(document.tag, packed=packed), _seconds(document.changed_at)
+    # A client with the former version does not have the current one.
+    response = None if document.is_former else _conditional(request, etag, changed)
+    if response is None:
+        response = _whole(document, packed=packed, gz=gz)
+    return _with_headers(response, etag, changed, gz=gz)
 
 
 def not_modified(
     request: HttpRequest, tag: str, changed_at: float | None, *, gz: bool
 ) -> HttpResponseBase | None:
     """Return 304 (or 412) if the client's conditions say so, else None."""
-    etag = _etag(tag, packed=gz or _takes_gzip(request))
-    response: HttpResponseBase | None
+    etag, changed = _etag(tag, packed=gz or _takes_gzip(request)), _seconds(changed_at)
+    response = _conditional(request, etag, changed)
+    return response and _with_headers(response, etag, changed, gz=gz)
+
+
+def _conditional(
+    request: HttpRequest, etag: str, changed: int | None
+) -> HttpResponseBase | None:
     if (
         request.META.get("HTTP_IF_NONE_MATCH") == etag
         and not _OTHERS & request.META.keys()
     ):
         # As nearly all crawlers ask; the rest is left to Django.
-        response = HttpResponseNotModified()
-    else:
-        changed = _whole_second(changed_at)
-        response = get_conditional_response(request, etag, changed)
-    if response is None:
-        return None
-    return _with_headers(response, etag, changed_at, gz=gz)
+        return HttpResponseNotModified()
+    return get_conditional_response(request, etag, changed)
 
 
 def _etag(tag: str, *, packed: bool) -> str:
     return f'"{tag}-gz"' if packed else f'"{tag}"'
 
 
-def _whole_second(moment: float | None) -> int | None:
+def _seconds(moment: float | None) -> int | None:
     """Round up: a Last-Modified must not be older than the bytes. None: not known."""
     is_known = moment is not None and 0 < moment < LATEST
     return -int(-(moment or 0.0) // 1) if is_known else None
 
 
 def _with_headers(
-    response: HttpResponseBase, etag: str, changed_at: float | None, *, gz: bool
+    response: HttpResponseBase, etag: str, changed: int | None, *, gz: bool
 ) -> HttpResponseBase:
     # A 304 says them too: https://www.rfc-editor.org/rfc/rfc9110#section-15.4.5
     response.headers["ETag"] = etag
-    if (modified := _whole_second(changed_at)) is not None:
+    if changed is not None:
         # Not later than the response, or it is not the date of a change:
         # https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.1
-        response.headers["Last-Modified"] = _http_date(min(modified, int(time.time())))
+        response.headers["Last-Modified"] = _http_date(min(changed, int(time.time())))
     cache_control(response)
     if not gz:
         response.headers["Vary"] = "Accept-Encoding"

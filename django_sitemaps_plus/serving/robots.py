@@ -7,8 +7,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings as django_settings
 from django.db import DatabaseError
 from django.http import HttpRequest
+from django.urls import NoReverseMatch
+from django.utils import translation
 
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.conf import (
@@ -21,9 +24,9 @@ from django_sitemaps_plus.conf import (
     setting,
     texts,
 )
-from django_sitemaps_plus.protocol.ai_crawlers import PRESETS
 from django_sitemaps_plus.protocol.errors import ProtocolError
 from django_sitemaps_plus.protocol.robots import (
+    PRESETS,
     SIGNALS,
     USAGES,
     USES,
@@ -33,6 +36,7 @@ from django_sitemaps_plus.protocol.robots import (
     rules_txt,
     with_sitemaps,
 )
+from django_sitemaps_plus.sitemaps.media import settled
 from django_sitemaps_plus.sitemaps.site import (
     Site,
     SiteAddress,
@@ -40,12 +44,12 @@ from django_sitemaps_plus.sitemaps.site import (
     working_for,
 )
 
-from .index import addresses, extra_sitemaps
+from .index import extra_sitemaps, index_places
 
 #: The keys of a group of robots.txt.
 _GROUP_KEYS = (
     *("user_agent", "crawlers", "allow", "disallow", "crawl_delay", "content_signal"),
-    *("content_usage", "license"),
+    *("content_usage", "license", "clean_param"),
 )
 
 
@@ -69,14 +73,17 @@ def rules() -> Rules:
     """
     groups: list[Group] = []
     licenses: list[str] = []
-    for index, entry in enumerate(setting("ROBOTS")):
-        if urls := _licenses(index, entry):
-            licenses += urls
-        else:
-            groups.append(_group(index, entry))
     try:
+        # Once for all requests: in one language, whoever asks.
+        with translation.override(django_settings.LANGUAGE_CODE):
+            given = settled(setting("ROBOTS"))
+        for index, entry in enumerate(given):
+            if urls := _licenses(index, entry):
+                licenses += urls
+            else:
+                groups.append(_group(index, entry))
         return Rules(groups, rules_txt(groups, licenses), closed(groups))
-    except ProtocolError as error:
+    except (ProtocolError, NoReverseMatch) as error:
         raise refusal(f"cannot be written: {error}", "ROBOTS") from error
 
 
@@ -85,7 +92,7 @@ def _group(index: int, entry: Any) -> Group:
     options_of(entry, _GROUP_KEYS, "keys", '{"user_agent": "*"}', *path)
     found = {
         key: texts(entry.get(key, ()), *path, key)
-        for key in ("user_agent", "crawlers", "allow", "disallow")
+        for key in ("user_agent", "crawlers", "allow", "disallow", "clean_param")
     }
     crawlers = _crawlers(found["crawlers"], *path, "crawlers")
     is_for_all = not {"user_agent", "crawlers"} & set(entry)
@@ -95,6 +102,7 @@ def _group(index: int, entry: Any) -> Group:
         disallow=found["disallow"],
         crawl_delay=entry.get("crawl_delay"),
         signals=_signals(entry.get("content_signal", {}), *path, "content_signal"),
+        clean_param=found["clean_param"],
         usage=_usage(entry.get("content_usage", {}), *path, "content_usage"),
     )
 
@@ -187,6 +195,9 @@ def robots_of(site: SiteAddress) -> str:
     """Return the robots.txt of a site; it names the sitemaps that crawlers may read."""
     if rules().are_closed:
         return rules().text
-    own = [*addresses(site), *hooks.sitemaps(site)]
-    own += extra_sitemaps(site, in_index=False)
-    return with_sitemaps(rules().text, own)
+    return with_sitemaps(rules().text, [*index_places(site), *others_in_robots(site)])
+
+
+def others_in_robots(site: SiteAddress) -> list[str]:
+    """Return what robots.txt names beside the sitemaps of the core."""
+    return [*hooks.sitemaps(site), *extra_sitemaps(site, in_index=False)]

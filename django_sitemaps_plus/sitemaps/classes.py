@@ -8,43 +8,55 @@ are built straight from database rows (see ``rendering``).
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
-from django.db.models import Max, Model, QuerySet
-from django.utils.text import capfirst
+from django.db.models import Model, QuerySet
 
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.protocol.patterns import Pattern
 
 from .attributes import (
-    ATTRIBUTES,
     OBJECTS_AT_ONCE,
-    alias,
-    declared,
+    annotated,
     declared_expressions,
     declared_related,
     getter,
     has_expressions,
     is_expression,
-    is_method,
+    methods_of,
+    tags,
 )
-from .leaving_out import flagged_items, is_evaluated
-from .literal_paths import is_literal
+from .media import settled
 from .routes import Route
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # has defaults in every Python
+
+    #: What a section lists: ``Sitemap[Article]``.
+    ItemT = TypeVar("ItemT", default=Any)
+    _Contrib = ContribSitemap
+else:
+    ItemT = None
+
+    class _Contrib(ContribSitemap):
+        """Contrib's class, which takes a type as it does in its stubs."""
+
+        def __class_getitem__(cls, item: Any) -> type:
+            return cls
+
 
 #: When this process first imported this: before classes that inherit from it exist.
 IMPORTED_AT = time.time()
 
 
-class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
+class Sitemap(_Contrib[ItemT]):
     """
     A section of the site: its items, and how an item becomes an entry.
 
+    ``Sitemap[Article]`` says of what type they are, to whoever checks types.
     ``items()`` (or ``model``) gives the items, ``location``, ``lastmod``,
     ``changefreq``, ``priority``, ``images``, ``videos`` and ``news`` the parts of
     an entry. What ``django.contrib.sitemaps.Sitemap`` has means the same here.
@@ -70,9 +82,8 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
     #: sends no signals: they are found when their page is compared with its rows.
     record_deletes: ClassVar[bool] = True
 
-    #: Paths that are not listed: their beginnings, globs with ``*``, or compiled
-    #: regular expressions. The setting ``EXCLUDE`` has those of all sections.
-    exclude: ClassVar[Sequence[Pattern]] = ()
+    #: Whether methods that only return columns are read as these, and not called.
+    read_columns: ClassVar[bool] = True
 
     #: When an item appears and when it expires, as ORM expressions, if ``items()``
     #: filters by the current time: once a minute both are looked up and recorded.
@@ -86,8 +97,8 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         return self.model._default_manager.all()
 
     def listed_items(self) -> Any:
-        """Return the items that are listed: all but those that ``in_sitemap`` hides."""
-        return flagged_items(self.items())
+        """Return the items that are listed: all, unless a class filters them too."""
+        return self.items()
 
     def annotated_items(self) -> Any:
         """
@@ -106,27 +117,28 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
                 f"{type(self).__qualname__} declares ORM expressions, but items() "
                 f"returns {what}. Return an unevaluated queryset, or use methods only."
             )
-        return in_order(items.annotate(**expressions))
+        return in_order(annotated(items, expressions, self))
 
     def get_latest_lastmod(self) -> Any:
         """
         Return the newest lastmod of all items, or None if it is not known.
 
-        The database computes it of an expression, ignoring NULL. A method is called
-        for each item, and an item without a date makes it unknown, as with contrib,
-        but not all items are in memory at a time.
+        The database computes it of an expression, ignoring NULL, and of a method that
+        returns a column. Another method is called for each item. An item without a
+        date makes it unknown, as with contrib, but not all items are in memory at a
+        time.
         """
-        lastmod = getattr(self, "lastmod", None)
+        from .as_columns import newest_in  # it imports this
+
+        lastmod: Any = getattr(self, "lastmod", None)
         if is_expression(lastmod):
-            newest = (
-                self.annotated_items()
-                .order_by()
-                .aggregate(newest=Max(alias("lastmod")))
-            )
-            return newest["newest"]
-        if not callable(lastmod):
+            items = self.annotated_items()
+        elif callable(lastmod):
+            items = self.listed_items()
+        else:
             return lastmod
-        items = self.listed_items()
+        if newest := newest_in(self, lambda: items):
+            return newest[0]
         if isinstance(items, QuerySet) and not is_evaluated(items):
             items = items.iterator(chunk_size=OBJECTS_AT_ONCE)
         try:
@@ -134,7 +146,7 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         except TypeError:
             return None
 
-    def prepare_items(self, items: Sequence[Any]) -> None:
+    def prepare_items(self, items: Sequence[ItemT]) -> None:
         """
         Look up what the entries of some items need, for all of them at once.
 
@@ -145,7 +157,7 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
                 prefetch_related_objects(items, "pictures")
         """
 
-    def get_urls_for_item(self, item: Any) -> Iterable[Mapping[str, Any]]:
+    def get_urls_for_item(self, item: ItemT) -> Iterable[Mapping[str, Any]]:
         """
         Return the entries of an item: one, with what the class declares.
 
@@ -155,7 +167,7 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         ``alternates``: a list of ``{"location": …, "lang_code": …}``, as contrib's
         ``get_urls()`` returns it. ``i18n`` has no effect then.
         """
-        others = {name: self._get(name, item) for name in ATTRIBUTES[1:]}
+        others = {name: self._get(name, item) for name in tags()}
         location = self._location(item)  # type: ignore[attr-defined]  # no stub
         return [{"location": location, **others}]
 
@@ -180,7 +192,9 @@ class Sitemap(ContribSitemap):  # type: ignore[type-arg]  # in the stubs only
         """Look up an attribute of an item as contrib does, with expressions."""
         declared = getattr(self, name, default)
         if has_expressions(name, declared):
-            return getter(name, declared)(item[0] if self.i18n else item)
+            if not self.i18n:
+                return getter(name, declared)(item)
+            return getter(name, declared, item[1])(item[0])
         return super()._get(name, item, default)  # type: ignore[misc]  # no stub
 
     def _items(self) -> Any:
@@ -220,25 +234,34 @@ class StaticSitemap(Sitemap):
 
     def location(self, item: Any) -> str:
         """Return the URL of the name or path, as a ``Route`` does."""
+        item = settled(item)
         name, arguments = (item, ()) if isinstance(item, str) else item
+        # "/#team" is listed as the page that it is a part of.
+        name, mark, part = name.partition("#")
         if isinstance(arguments, Mapping):
-            return Route(name)(**arguments)
-        return Route(name)(*arguments)
+            return Route(name)(**arguments) + mark + part
+        return Route(name)(*arguments) + mark + part
 
-    def item_title(self, item: Any) -> str:
-        """Return the name as words: "Block list" for "book:block-list"; or the path."""
-        name = item if isinstance(item, str) else item[0]
-        if is_literal(name):
-            return str(name)
-        return str(capfirst(re.sub(r"[-_]+", " ", name.rpartition(":")[2])))
+
+def is_evaluated(items: Any) -> bool:
+    """
+    Return whether a queryset has been read.
+
+    What was put into its objects is lost in every query that is made of it.
+    """
+    return isinstance(items, QuerySet) and items._result_cache is not None
 
 
 def unqueryable(sitemap: ContribSitemap, items: Any) -> str:  # type: ignore[type-arg]  # in the stubs only
     """Return what items are, if expressions cannot be read with them; else ""."""
     if not isinstance(items, QuerySet):
         return type(items).__name__
+    if items.query.combinator:
+        return f"a queryset combined by {items.query.combinator}()"
+    if items._fields is not None:  # type: ignore[attr-defined]  # no stub
+        return "values, not model instances"
     # The expressions' query returns other objects than those that a method may need.
-    if is_evaluated(items) and any(map(is_method, declared(sitemap).values())):
+    if is_evaluated(items) and methods_of(sitemap):
         return "an evaluated queryset"
     return ""
 

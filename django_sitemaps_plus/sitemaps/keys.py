@@ -197,6 +197,17 @@ class Key:
         return Q(**{f"{self.names[0]}__{strict}e": value[0]}) & condition
 
 
+def plain(queryset: QuerySet[Any]) -> QuerySet[Any]:
+    """
+    Return a project's queryset as one of Django's own class.
+
+    Of a project's own only the objects are what Django's are: django-modeltranslation
+    selects columns in any order, and for a large table ``count()`` may be an estimate.
+    """
+    found: Any = queryset
+    return QuerySet(found.model, found.query.chain(), found._db, found._hints)
+
+
 def _text(field: Field[Any, Any], value: Any) -> str:
     """Return a column's value as Django's serializers write it."""
     holder: Any = SimpleNamespace(**{field.attname: value})

@@ -10,15 +10,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from operator import itemgetter
+from dataclasses import dataclass, fields, is_dataclass, replace
+from operator import is_, itemgetter
+from os import PathLike
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.core.files.storage import FileSystemStorage, InMemoryStorage
 from django.db.models import F, FileField, Model, OrderBy, Q, QuerySet
+from django.utils.functional import Promise
 
-from django_sitemaps_plus.protocol.entries import Image, News, Uploader, Video
+from django_sitemaps_plus.protocol.entries import Record
+from django_sitemaps_plus.protocol.extensions import MediaKind
+
+from .keys import plain
 
 Values = Sequence[Any]
 
@@ -49,12 +54,6 @@ class Related:
     value: Any
     filter: Q | None = None
     order_by: str | Sequence[Any] | None = None
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether a related row gives the value of an expression, as it is."""
-        value = self.value.loc if isinstance(self.value, Image) else self.value
-        return _is_slot(value)
 
     def rows(
         self, items: QuerySet[Any], names: Sequence[str], condition: Q | None = None
@@ -89,7 +88,7 @@ class Related:
         for name, part in zip(sorted_by, order, strict=True):
             part.set_source_expressions([F(name)])
         rows: QuerySet[Any] = items.filter(wanted).annotate(**columns, **sorted_by)
-        return rows.order_by(*names, *order).values_list(*names, *columns)
+        return plain(rows).order_by(*names, *order).values_list(*names, *columns)
 
     def _order(self, model: type[Model]) -> Iterator[OrderBy]:
         given: Any = self.order_by
@@ -153,7 +152,7 @@ def _moved(expression: Any, start: str) -> Any:
 # Slots
 
 
-def _is_slot(value: object) -> bool:
+def is_slot(value: object) -> bool:
     """Return whether ``value`` stands for values that are read: an expression."""
     if isinstance(value, (type, Related)):
         return isinstance(value, Related)
@@ -162,14 +161,14 @@ def _is_slot(value: object) -> bool:
 
 def slots_of(declared: Any) -> list[Any]:
     """Return the expressions and the ``Related`` in what a class declares."""
-    if _is_slot(declared):
+    if is_slot(declared):
         return [declared]
     return [slot for part in _parts(declared) for slot in slots_of(part)]
 
 
 def is_composed(declared: Any) -> bool:
     """Return whether ``declared`` has slots, and is not an expression itself."""
-    if _is_slot(declared):
+    if is_slot(declared):
         return isinstance(declared, Related)
     return bool(slots_of(declared))
 
@@ -188,23 +187,44 @@ def _named_parts(declared: Any) -> Mapping[str, Any] | None:
     return declared if isinstance(declared, Mapping) else None
 
 
+def settled(value: Any) -> Any:
+    """
+    Return what a class gives with its lazy texts, wherever they are in it, as texts.
+
+    They are those of the active language, URLconf and script prefix.
+    """
+    if isinstance(value, (Promise, PathLike)):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        parts = [settled(part) for part in value]
+        return value if all(map(is_, parts, value)) else parts
+    if isinstance(value, Mapping):
+        return {name: settled(part) for name, part in value.items()}
+    if not isinstance(value, Record):
+        return value
+    given = {part.name: getattr(value, part.name) for part in fields(value)}
+    # A subclass may have a constructor of its own: only what has to be replaced is.
+    new = {name: settled(part) for name, part in given.items()}
+    new = {name: part for name, part in new.items() if part is not given[name]}
+    return replace(value, **new) if new else value
+
+
 def filler(
-    declared: Any, places: Iterator[int], kind: type[Any]
+    declared: Any, places: Iterator[int], kind: MediaKind
 ) -> Callable[[Values], Any]:
     """
     Return what puts a row's values for the slots into ``declared``.
 
-    ``places`` counts the slots; a dict is read as a ``kind``. The result is None for
-    a row that has no image, video or article.
+    ``places`` counts the slots: each takes the next. A dict is read as a ``kind``. The
+    result is None for a row that has none.
     """
-    if _is_slot(declared):
+    declared = kind.address(settled(declared))
+    if is_slot(declared):
         return itemgetter(next(places))
-    if isinstance(declared, Image):
-        return filler(declared.loc, places, kind)
     named = _named_parts(declared)
     if named is not None:
-        given = kind if isinstance(declared, Mapping) else type(declared)
-        return _record(given, named, places)
+        given = kind.record if isinstance(declared, Mapping) else type(declared)
+        return _record(given, named, places, kind)
     if isinstance(declared, (list, tuple)) and slots_of(declared):
         parts = [filler(part, places, kind) for part in declared]
         return lambda row: _flat(part(row) for part in parts)
@@ -212,7 +232,7 @@ def filler(
 
 
 def _record(
-    kind: type[Any], declared: Mapping[str, Any], places: Iterator[int]
+    cls: type[Any], declared: Mapping[str, Any], places: Iterator[int], kind: MediaKind
 ) -> Callable[[Values], Any]:
     constants = {name: value for name, value in declared.items() if not slots_of(value)}
     parts = {
@@ -220,24 +240,17 @@ def _record(
         for name, value in declared.items()
         if name not in constants
     }
+    needed = getattr(cls, "needs_one_of", ())
 
     def fill(row: Values) -> Any:
         values = {name: part(row) for name, part in parts.items()}
         # An empty text is how most columns say that there is none.
         values = {name: None if v == "" else v for name, v in values.items()}
-        record = kind(**constants, **values)
-        return None if _is_missing(record) else record
+        record = cls(**constants, **values)
+        is_missing = needed and all(getattr(record, name) is None for name in needed)
+        return None if is_missing else record
 
     return fill
-
-
-def _is_missing(record: Any) -> bool:
-    """Return whether a row has no video, uploader or article."""
-    if isinstance(record, Video):
-        return record.content_loc is None and record.player_loc is None
-    if isinstance(record, Uploader):
-        return record.name is None
-    return isinstance(record, News) and record.publication_date is None
 
 
 def _flat(values: Iterator[Any]) -> list[Any]:

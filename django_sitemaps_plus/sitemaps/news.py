@@ -15,8 +15,7 @@ from django_sitemaps_plus.protocol.entries import News
 from django_sitemaps_plus.protocol.limits import NEWS_DAYS
 
 from .attributes import is_expression
-from .classes import Sitemap, unqueryable
-from .leaving_out import flagged_items
+from .classes import ItemT, Sitemap, unqueryable
 from .registry import instance, registry
 
 #: How long an article is news.
@@ -27,7 +26,7 @@ _MOMENT = "sitemaps_plus_publication_date"
 _CHINESE = {"zh-hans": "zh-cn", "zh-hant": "zh-tw", "zh-cn": "zh-cn", "zh-tw": "zh-tw"}
 
 
-class NewsSitemap(Sitemap):
+class NewsSitemap(Sitemap[ItemT]):
     """
     The articles of ``items()`` that were published in the last two days.
 
@@ -93,7 +92,7 @@ class NewsSitemap(Sitemap):
                 f"returns {what}."
             )
         # all(): one that was evaluated is queried anew.
-        dated = flagged_items(items.all()).alias(**{_MOMENT: self.publication_date})
+        dated = items.all().alias(**{_MOMENT: self.publication_date})
         column = dated.query.annotations[_MOMENT].output_field
         now = timezone.now()
         since: dt.date = now - _NEWS_AGE

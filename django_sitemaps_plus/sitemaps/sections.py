@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from types import SimpleNamespace
 from typing import Any
 
 from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
@@ -16,25 +17,24 @@ from django.utils import translation
 
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.errors import excerpt
+from django_sitemaps_plus.protocol.extensions import MEDIA
 from django_sitemaps_plus.protocol.limits import MAX_ENTRIES, MAX_NEWS
 
-from .attributes import MEDIA, declared, entries_per_item, is_method
-from .classes import GenericSitemap, Sitemap, in_order
+from .attributes import declared_media, entries_per_item, methods_of
+from .classes import GenericSitemap, Sitemap, in_order, is_evaluated
 from .keys import Key, KeyValue, key_of
-from .leaving_out import IN_SITEMAP, flagged_items, has_method, is_evaluated
 from .news import NewsSitemap
 from .registry import AnySitemap, instance, registry
-from .site import PLACEHOLDER_SITE, Site, SiteAddress, rendering_context
+from .site import PLACEHOLDER_SITE, Site, SiteAddress, parse_base_url, rendering_context
 
-#: In place of a key's signature, where pages are counted.
-_BY_POSITION = "by position"
-#: What makes pages in contrib's classes, down to their host and scheme.
-_HOOKS = ("get_urls", "_urls", "_items", "paginator", "get_domain", "get_protocol")
+#: What makes pages in contrib's classes, down to their scheme and host. The last one
+#: is ignored where it says what counts anyway.
+_HOOKS = ("get_urls", "_urls", "_items", "paginator", "get_protocol", "get_domain")
 #: How many entries a page has where its class does not say: a change of one rewrites
 #: them all. Where an address has several pages, it joins them while they are few.
 _PAGE_ENTRIES = 10_000
-#: The modules of classes for the content of other packages.
-_READY_MADE = "django_sitemaps_plus.contrib."
+#: Why it is by position where a filter looks at other rows.
+BY_WINDOW = "items() filters by a window function"
 _OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap, NewsSitemap)
 
 
@@ -47,12 +47,14 @@ class SectionSource:
     key: Key | None
     #: Why the section cannot be paged by key; empty if it can.
     by_position: str = ""
+    #: Which of contrib's hooks the class overrides, so that it builds its own pages.
+    hook: str = ""
     languages: tuple[str | None, ...] = (None,)
     #: The database in which its rows are written, as far as one can see.
     database: str = DEFAULT_DB_ALIAS
     #: Whether it was given to a view, and is built for one request.
     is_live: bool = False
-    #: Whether ``items()`` is asked once: for one request, or one build of all pages.
+    #: Whether ``items()`` is asked once: for one request, or for all pages.
     is_one_run: bool = False
     #: What was registered, and for which of ``SITES``.
     registered: Any = field(default=None, compare=False)
@@ -73,12 +75,12 @@ class SectionSource:
     @property
     def signature(self) -> str:
         """What its pages are divided by: boundaries found for another are void."""
-        return _BY_POSITION if self.key is None else self.key.signature
+        return "" if self.key is None else self.key.signature
 
     @property
     def contrib_pages(self) -> bool:
         """Whether the class builds its own pages, by overriding contrib's hooks."""
-        return self.by_position.startswith("it overrides")
+        return bool(self.hook)
 
     def items(self) -> Any:
         """Return all items, carrying the values of declared expressions."""
@@ -91,9 +93,7 @@ class SectionSource:
     def _declared_items(self) -> Any:
         if isinstance(self.sitemap, Sitemap):
             return self.sitemap.annotated_items()
-        # Contrib's classes in contrib's views list what contrib's do.
-        items = self.sitemap.items() if self.is_live else items_of(self.sitemap)
-        return in_order(items)
+        return in_order(self.sitemap.items())
 
     @property
     def is_news(self) -> bool:
@@ -136,16 +136,21 @@ class SectionSource:
     @property
     def media(self) -> list[str]:
         """Which of images, videos and news the section declares, or may have."""
-        if gives_entries(self.sitemap):
+        if gives_entries(self.sitemap) or self.contrib_pages:
             return list(MEDIA)
-        return [name for name in MEDIA if getattr(self.sitemap, name, None) is not None]
+        return list(declared_media(self.sitemap))
+
+
+# Three ways to a section: ``source`` of a registered one, which is looked at once;
+# ``source_of`` of any sitemap, looked at now; ``live_source`` of one given to a view.
 
 
 def live_source(name: str, sitemap: AnySitemap) -> SectionSource:
     """Return a sitemap that was given to a view: by position, as contrib does."""
-    reason = _hook(sitemap) or "it was given to a view"
+    hook = _hook(sitemap)
+    reason = f"it overrides {hook}" if hook else "it was given to a view"
     return SectionSource(
-        name, sitemap, key=None, by_position=reason, is_live=True, is_one_run=True
+        name, sitemap, None, reason, hook=hook, is_live=True, is_one_run=True
     )
 
 
@@ -156,10 +161,12 @@ def source_of(name: str, sitemap: AnySitemap) -> SectionSource:
 
     Raises ``ConfigurationError`` if ``page_by`` cannot divide it into pages.
     """
-    # Asked once: items() may take many statements where it returns a list.
     hook = _hook(sitemap)
+    if hook == "get_domain" and len({*hosts_of(sitemap)}) == 1:
+        hook = ""
+    # Asked once: items() may take many statements where it returns a list.
     items = None if hook else items_of(sitemap)
-    reason, key = (hook, None) if hook else _paging(sitemap, items)
+    reason, key = (f"it overrides {hook}", None) if hook else _paging(sitemap, items)
     languages: tuple[str | None, ...] = (None,)
     is_query = isinstance(items, QuerySet)
     if sitemap.i18n:
@@ -169,6 +176,7 @@ def source_of(name: str, sitemap: AnySitemap) -> SectionSource:
         sitemap=sitemap,
         key=key,
         by_position=reason,
+        hook=hook,
         languages=languages,
         database=database_of(items) if is_query else DEFAULT_DB_ALIAS,
     )
@@ -184,6 +192,9 @@ def _paging(sitemap: AnySitemap, items: Any) -> tuple[str, Key | None]:
         return "items() returns a sliced queryset", None
     if query.combinator:
         return f"items() returns a queryset combined by {query.combinator}()", None
+    if query.where.contains_over_clause:
+        # A page's range of keys would be inside of what the window looks at.
+        return BY_WINDOW, None
     if query.distinct_fields:
         return "items() returns a queryset with distinct() on some fields", None
     if items._fields is not None:  # type: ignore[attr-defined]  # no stub
@@ -192,11 +203,19 @@ def _paging(sitemap: AnySitemap, items: Any) -> tuple[str, Key | None]:
 
 
 def _hook(sitemap: AnySitemap) -> str:
-    """Say which of contrib's own methods a class overrides, if it does."""
-    for method in _HOOKS:
-        if overridden(sitemap, method):
-            return f"it overrides {method}"
-    return ""
+    """Return which of contrib's own methods a class overrides; empty if it does not."""
+    return next((name for name in _HOOKS if overridden(sitemap, name)), "")
+
+
+def hosts_of(sitemap: AnySitemap) -> tuple[str, str]:
+    """
+    Return the host that ``get_domain()`` says, and the one that counts: ``BASE_URL``'s.
+
+    That is empty where only a request or the database knows it.
+    """
+    given = Site.current().unasked().base_url
+    host = parse_base_url(given).origin.host if given else ""
+    return str(sitemap.get_domain(SimpleNamespace(domain=host, name=host))), host
 
 
 def overridden(sitemap: AnySitemap, name: str) -> bool:
@@ -208,19 +227,11 @@ def _definer(sitemap: AnySitemap, name: str) -> type:
     return next(cls for cls in type(sitemap).__mro__ if name in vars(cls))
 
 
-def is_ready_made(sitemap: AnySitemap) -> bool:
-    """Return whether all methods that say what an item's entry is are ours."""
-    names = [name for name, value in declared(sitemap).items() if is_method(value)]
-    names += ["get_urls_for_item"] if gives_entries(sitemap) else []
-    modules = [_definer(sitemap, name).__module__ for name in names]
-    return bool(modules) and all(one.startswith(_READY_MADE) for one in modules)
-
-
 def items_of(sitemap: AnySitemap) -> Any:
     """Return what a section lists of its class's ``items()``."""
     if isinstance(sitemap, Sitemap):
         return sitemap.listed_items()
-    return flagged_items(sitemap.items())
+    return sitemap.items()
 
 
 def gives_entries(sitemap: AnySitemap) -> bool:
@@ -234,18 +245,14 @@ def object_path_reason(sitemap: AnySitemap) -> str:
         return "its class is not a django_sitemaps_plus.Sitemap"
     if gives_entries(sitemap):
         return "it overrides get_urls_for_item()"
-    for name, value in declared(sitemap).items():
-        if is_method(value):
-            return f"{name}() is a method"
+    if methods := methods_of(sitemap):
+        return f"{methods[0]}() is a method"
     hooks = ["_get", "_location"]
     if sitemap.i18n:
         hooks.append("get_languages_for_item")
     for name in hooks:
         if overridden(sitemap, name):
             return f"it overrides {name}()"
-    items = sitemap.items()
-    if isinstance(items, QuerySet) and has_method(items.model):
-        return f"{items.model.__name__}.{IN_SITEMAP} is a method"
     return ""
 
 
@@ -269,9 +276,9 @@ def rows_between(
 def repeats(source: SectionSource) -> ConfigurationError:
     """Return the error for a section whose query returns a key more than once."""
     return ConfigurationError(
-        f"Section {source.name!r}: items() returns rows more than once, because it "
-        "joins a relation that has several rows for one item. Add .distinct(), or "
-        "filter with Exists()."
+        f"Section {source.name!r}: rows come more than once, because items() or an "
+        "expression joins a relation that has several rows for one item. In items(), "
+        "filter with Exists() or add .distinct(); in an expression, use Subquery()."
     )
 
 

@@ -26,8 +26,17 @@ from django.conf import settings as django_settings
 from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
-from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
+from django.urls import (
+    Resolver404,
+    ResolverMatch,
+    get_script_prefix,
+    get_urlconf,
+    resolve,
+    set_script_prefix,
+    set_urlconf,
+)
 from django.utils import timezone, translation
+from django.utils.translation import get_language_from_path
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
@@ -416,3 +425,16 @@ def rendering_context(site: SiteAddress, language: str | None = None) -> Iterato
     finally:
         set_urlconf(former_urlconf)
         set_script_prefix(former_prefix)
+
+
+def resolved(path: str) -> ResolverMatch | None:
+    """
+    Return what answers a path in the site's URLconf; None if nothing does.
+
+    The path is in the language that it begins with, as ``i18n_patterns()`` has it.
+    """
+    with rendering_context(PLACEHOLDER_SITE, get_language_from_path(path)):
+        try:
+            return resolve(path, Site.current().urlconf)
+        except Resolver404:
+            return None

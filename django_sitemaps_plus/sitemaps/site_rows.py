@@ -71,6 +71,15 @@ def claim_of(owner: Any, seconds: Any) -> dict[str, Any]:
     return {"claimed_by": owner, "claimed_until": DatabaseTime() + seconds}
 
 
+class SiteManager(models.Manager[_Row]):
+    """Rows in the database for writing: a replica may be behind."""
+
+    def get_queryset(self) -> models.QuerySet[_Row]:
+        """Return all rows."""
+        using = self._db or router.db_for_write(self.model)
+        return super().get_queryset().using(using)
+
+
 class Claimed(models.Model):
     """A row that one process of all has for a while."""
 
@@ -78,6 +87,8 @@ class Claimed(models.Model):
     claimed_by = models.CharField(max_length=32, default="", blank=True)
     #: Until when, in seconds since the epoch; or from when on, after it was given back.
     claimed_until = models.FloatField(default=0)
+
+    objects = SiteManager.from_queryset(ClaimQuerySet)()
 
     class Meta:
         abstract = True
@@ -89,15 +100,6 @@ class SiteClaimQuerySet(  # type: ignore[override]  # of as_manager()
     """Rows of sites that one process of all has for a while."""
 
 
-class SiteManager(models.Manager[_Row]):
-    """Rows in the database for writing: a replica may be behind."""
-
-    def get_queryset(self) -> models.QuerySet[_Row]:
-        """Return all rows."""
-        using = self._db or router.db_for_write(self.model)
-        return super().get_queryset().using(using)
-
-
 class SiteRow(models.Model):
     """A row of one site."""
 
@@ -105,6 +107,15 @@ class SiteRow(models.Model):
     site = models.CharField(max_length=50, blank=True, default=current_key)
 
     objects = SiteManager.from_queryset(SiteQuerySet)()
+
+    class Meta:
+        abstract = True
+
+
+class SiteClaimed(SiteRow, Claimed):
+    """A row of one site that one process of all has for a while."""
+
+    objects = SiteManager.from_queryset(SiteClaimQuerySet)()  # type: ignore[assignment,misc]  # more methods
 
     class Meta:
         abstract = True

@@ -221,9 +221,7 @@ _match_token = re.compile(
 #: One or more characters of one set.
 _match_one_set = re.compile(rf"(?:{_SET}|\.)\+").fullmatch
 #: The same, of any characters, or of all but some ASCII ones.
-_match_all_but_ascii = re.compile(
-    r"\.\+|\[\^[^\\\x80-\U0010ffff]+\]\+",
-).fullmatch
+_match_all_but_ascii = re.compile(r"\.\+|\[\^[^\\\x80-\U0010ffff]+\]\+").fullmatch
 _ENDS = frozenset({"", "$", r"\Z", r"\z"})
 
 

@@ -10,11 +10,11 @@ from contextlib import suppress
 from django.db import DatabaseError
 
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.exceptions import describe
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.protocol.errors import printable
 from django_sitemaps_plus.rendering.columns import BadRow, Tally
-from django_sitemaps_plus.rendering.serializer import describe
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -43,7 +43,7 @@ def too_many(bad: Sequence[BadRow], rows: int, page: str) -> str:
             "from BASE_URL, or let location() return URLs below it."
         )
     return (
-        f"{len(bad)} of the {rows} rows of page {page} are bad; the first is "
+        f"{len(bad)} of {rows} rows of page {page} cannot be listed. The first, "
         f"{first.label}: {first.reason.rstrip('.')}."
     )
 
@@ -79,13 +79,6 @@ def note_raised(page: Page, error: Exception) -> None:
         pages().write(page, error=describe(error), verified_at=0)
 
 
-def noted(problems: object) -> list[tuple[str, str]]:
-    """Return the rows and reasons of ``Page.problems``, as far as they can be read."""
-    rows = problems if isinstance(problems, list) else []
-    pairs = (row for row in rows if isinstance(row, list) and len(row) == 2)
-    return [(str(label), str(reason)) for label, reason in pairs]
-
-
 def labels_of(bad: Iterable[BadRow]) -> frozenset[str]:
     """Return which rows were left out, as ``Page.problems`` names them."""
     return frozenset(row.label for row in bad)
@@ -95,9 +88,7 @@ def formerly_bad(pages: Iterable[Page]) -> frozenset[str]:
     """Return the rows that were left out of what is stored, as far as that is known."""
     # The rows that a failed attempt left out are not those of what is stored.
     known = [page for page in pages if not page.error]
-    return frozenset(
-        label for page in known for label, _ in noted(page.problems)[: page.bad]
-    )
+    return frozenset(label for page in known for label, _ in page.left_out[: page.bad])
 
 
 def shown(bad: Sequence[BadRow]) -> list[list[str]]:

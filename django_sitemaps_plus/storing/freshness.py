@@ -9,22 +9,22 @@ and not while older code may have run that has ended since.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from django.db import DatabaseError, connections
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db import connections
+from django.db.models import Exists, Model, OuterRef, Q
 
 from django_sitemaps_plus.changes.models import Change
 from django_sitemaps_plus.changes.recorder import remembers
 from django_sitemaps_plus.changes.schedule import ticks_are_due as ticks_are_due
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.db import DatabaseTime, Stopwatch, binary_cursor, tables_exist
+from django_sitemaps_plus.db import DatabaseTime, Stopwatch, binary_cursor
 from django_sitemaps_plus.pagination.deploys import is_outdated, was_shared
-from django_sitemaps_plus.pagination.models import Page, Section
+from django_sitemaps_plus.pagination.models import Page, PageQuerySet, Section
 from django_sitemaps_plus.pagination.queries import ledger, pages, with_uppers
 from django_sitemaps_plus.prepared import Prepared, Slot, select
 from django_sitemaps_plus.rendering.digest import Definition, definition
@@ -96,7 +96,7 @@ def is_fresh(section: SectionSource, page: Page | PageState, now: float) -> bool
         return False
     if is_outdated(page.section, current.digest):
         return True
-    if page.digest != current.digest or getattr(page, "waits", True):
+    if page.digest != current.digest or page.waits:
         return False
     return not is_due(page.section, page.verified_at, current, now, page.failures)
 
@@ -126,7 +126,7 @@ def hold(current: Definition, failures: int = 0) -> float:
     return min(longest, _SOON) if by_clock else longest
 
 
-def page_rows(site: Any = None) -> QuerySet[Page]:
+def page_rows(site: Any = None) -> PageQuerySet:
     """
     Return the pages, each with its section, where it ends, and what waits for it.
 
@@ -140,9 +140,12 @@ def page_rows(site: Any = None) -> QuerySet[Page]:
     )
     unassigned = Exists(of_section.filter(page=None))
     assigned = Exists(of_section.filter(page=OuterRef("number")))
-    rows: QuerySet[Page] = with_uppers(pages()).select_related("section")
+    rows: Any = with_uppers(pages()).select_related("section")
     waits = Q(assigned) | Q(unassigned)
-    return rows.annotate(unassigned=unassigned, waits=waits, clock=DatabaseTime())
+    found: PageQuerySet = rows.annotate(
+        unassigned=unassigned, waits=waits, clock=DatabaseTime()
+    )
+    return found
 
 
 def read_page(**wanted: Any) -> Page | None:
@@ -162,8 +165,9 @@ def read_page(**wanted: Any) -> Page | None:
     page = Page.from_db(using, own, list(islice(values, len(own))))
     section = list(islice(values, len(of_section)))
     page.section = Section.from_db(using, of_section, section)
-    vars(page).update(zip(_SEEN, values, strict=True))
-    vars(page)["watch"] = watch
+    for name, value in zip(_SEEN, values, strict=True):
+        setattr(page, name, value)
+    page.watch = watch
     return page
 
 
@@ -186,13 +190,7 @@ _READ = Prepared(_read_query)
 
 def watch_of(page: Page) -> Stopwatch:
     """Return the database's clock since a page was looked at, or from now on."""
-    watch: Stopwatch | None = vars(page).get("watch")
-    return watch or Stopwatch(ledger())
-
-
-def what_waits(page: Page) -> tuple[bool, bool]:
-    """Return a page's ``waits`` and ``unassigned``; true where nobody looked."""
-    return getattr(page, "waits", True), getattr(page, "unassigned", True)
+    return page.watch or Stopwatch.ask(ledger())
 
 
 # The statements, written by hand: the ORM takes several times as long as they run.
@@ -229,7 +227,8 @@ def fresh_state(section: SectionSource, number: int) -> PageState | None:
     now = time.time()
     with connections[ledger()].cursor() as cursor:
         rows = _rows(cursor, statement, section, number)
-    return _fresh(section, rows[0], now) if rows else None
+    state = _state(rows[0]) if rows else None
+    return state if state and is_fresh(section, state, now) else None
 
 
 def stored_page(
@@ -258,20 +257,29 @@ def fresh_pages(
     ``or_stale``: also those that are not fresh.
     """
     now = time.time()
-    keys = ", ".join(["%s"] * len(by_page))
-    statement = _with_bytes(_STATE_OF_SOME, f"p.id IN ({keys})")
+    return {
+        pk: Served(state, stored, state.checksum, state.changed_at)
+        for pk, state, stored in stored_pages(by_page)
+        if stored is not None and (or_stale or is_fresh(by_page[pk], state, now))
+    }
+
+
+def stored_pages(
+    keys: Collection[int],
+) -> Iterator[tuple[int, PageState, StoredBytes | None]]:
+    """
+    Yield pages by their primary keys, each with what is stored, by one statement.
+
+    So they are one version. None is what is damaged; what is missing is left out.
+    """
+    places = ", ".join(["%s"] * len(keys))
     with binary_cursor(ledger()) as cursor:
-        cursor.execute(statement, list(by_page))
+        cursor.execute(_with_bytes(_STATE_OF_SOME, f"p.id IN ({places})"), list(keys))
         rows = list(cursor.fetchall())
-    fresh: dict[int, Served[PageState]] = {}
     for pk, group in groupby(rows, key=itemgetter(_WIDTH)):
         pieces = list(group)
-        state = _state(pieces[0])
         stored = storage.bytes_of_pieces([row[_WIDTH + 1 :] for row in pieces])
-        is_wanted = or_stale or is_fresh(by_page[pk], state, now)
-        if is_wanted and stored is not None:
-            fresh[pk] = Served(state, stored, state.checksum, state.changed_at)
-    return fresh
+        yield pk, _state(pieces[0]), stored
 
 
 def _rows(
@@ -279,26 +287,14 @@ def _rows(
 ) -> list[Any]:
     """Run a statement for one page."""
     site, name, key = Site.current().key, section.name, section.signature
-    try:
-        cursor.execute(statement, [site, name, number, site, name, key, number])
-        return list(cursor.fetchall())
-    except DatabaseError:
-        # What is paged by position is served without tables too.
-        if section.key is not None or tables_exist(ledger()):
-            raise
-        return []
+    cursor.execute(statement, [site, name, number, site, name, key, number])
+    return list(cursor.fetchall())
 
 
 def _state(row: Sequence[Any]) -> PageState:
     """Return the state that begins a row."""
     newest = SectionColumns._make(row[len(_PAGE) : _WIDTH - 1])
     return PageState._make((*row[: len(_PAGE)], newest, bool(row[_WIDTH - 1])))
-
-
-def _fresh(section: SectionSource, row: Sequence[Any], now: float) -> PageState | None:
-    """Return the state that begins a row, if the page is fresh."""
-    state = _state(row)
-    return state if is_fresh(section, state, now) else None
 
 
 def tag_of(checksum: str, site: SiteAddress) -> str:

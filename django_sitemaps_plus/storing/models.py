@@ -29,7 +29,7 @@ class PageFile(models.Model):
     #: Scheme, host and script prefix that the locations have.
     origin = models.CharField(max_length=300)
     #: The kinds of media whose namespaces the entries need, with spaces between.
-    media = models.CharField(max_length=20, blank=True, default="")
+    media = models.CharField(max_length=200, blank=True, default="")
     #: How many entries these are.
     entries = models.PositiveIntegerField()
     #: Bytes of the entries' text, and its CRC-32, of which gzip's is made.

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Protocol
@@ -59,12 +59,12 @@ def _inflate(data: bytes, size: int) -> bytes:
     return text
 
 
-def crc32(data: bytes, crc: int = 0) -> int:
-    """Return the CRC-32 of what ``crc`` is the one of, and of ``data`` behind it."""
-    value: int = _library.crc32(data, crc)
-    return value
+#: Returns the CRC-32 of bytes; with another's, of these behind the others.
+crc32: Callable[..., int] = _library.crc32
 
 
+# The same files are asked for again and again.
+@lru_cache(maxsize=1024)
 def crc32_combine(first: int, second: int, length: int) -> int:
     """Return the CRC-32 of two texts; ``length`` is the second one's, in bytes."""
     value: int = _combine(first, second, length)

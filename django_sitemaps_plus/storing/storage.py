@@ -10,14 +10,23 @@ has damaged are as good as none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from django.db import connections, router
-from django.db.models import BigIntegerField, ExpressionWrapper, F, QuerySet
+from django.db.models import (
+    BigIntegerField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    QuerySet,
+)
 
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.db import parts
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.prepared import (
@@ -34,7 +43,6 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .models import PageFile
 from .segments import Segment, crc32, segment_of
-from .stylesheet import stylesheet
 
 #: Bytes of one piece on MySQL, which refuses packets above a size that is often 16 MB,
 #: and sometimes 1 MB.
@@ -91,10 +99,12 @@ def _for_site(stored: StoredBytes, site: SiteAddress) -> StoredBytes:
     return replace(stored, origin=address_of(site), segment=segment)
 
 
-def entries_header(media: Iterable[str]) -> bytes:
+def entries_header(media: Collection[str]) -> bytes:
     """Return the beginning of a file whose entries have some kinds of media."""
-    used = dict.fromkeys(media, True)
-    return urlset_header(**used, stylesheet=stylesheet())
+    return _header(frozenset(media), stylesheet=get_settings().stylesheet)
+
+
+_header = lru_cache(maxsize=64)(urlset_header)
 
 
 def address_of(site: SiteAddress) -> str:
@@ -127,16 +137,11 @@ def files() -> QuerySet[PageFile]:
     return rows
 
 
-def remember_bytes(page: Page, stored: StoredBytes) -> None:
-    """Note what is stored of the version that ``page`` is: nobody reads it again."""
-    vars(page)["stored"] = page.checksum, stored
-
-
 def read_bytes(page: Page, checksum: str) -> StoredBytes | None:
     """Return the bytes of a page's version; None if they are missing or damaged."""
-    known: tuple[str, StoredBytes] = vars(page).get("stored", ("", None))
-    if checksum and known[0] == checksum:
-        return known[1]
+    known, stored = page.stored
+    if checksum and known == checksum:
+        return cast(StoredBytes, stored)
     rows = _READ.rows(ledger(), 1, page0=page.pk)
     return bytes_of_pieces(
         [piece for _, version, *piece in rows if version == checksum]
@@ -173,8 +178,7 @@ def read_each(
     pages: Sequence[Page],
 ) -> Iterator[tuple[Page, StoredBytes | None]]:
     """Yield pages, each with its bytes: some are read at a time, and only if wanted."""
-    for start in range(0, len(pages), PAGES_AT_ONCE):
-        some = pages[start : start + PAGES_AT_ONCE]
+    for some in parts(pages, PAGES_AT_ONCE):
         stored = read_all(some)
         for page in some:
             yield page, stored.get(page.pk)
@@ -197,8 +201,7 @@ def write_bytes(page: Page, checksum: str, stored: StoredBytes) -> None:
 
     To be called in the transaction that writes the page's row.
     """
-    files().filter(page=page).delete()
-    write_new([(page, checksum, stored)])
+    write_all([(page, checksum, stored)])
 
 
 def overwriting(page: Page, checksum: str, stored: StoredBytes) -> list[Step]:
@@ -216,20 +219,21 @@ _WRITTEN = "checksum", "part", *COLUMNS
 def _overwrite_query() -> Any:
     fields = {name: PageFile._meta.get_field(name) for name in _WRITTEN}
     rows = PageFile.objects.filter(page_id=Slot("page"))
+    # A stray one beside it has to go: who overwrites both, writes one piece twice.
+    others = PageFile.objects.filter(page_id=OuterRef("page_id"))
+    rows = rows.exclude(Exists(others.exclude(pk=OuterRef("pk"))))
     return update(rows, **{name: Slot(name, field) for name, field in fields.items()})
 
 
 _OVERWRITE = Prepared(_overwrite_query)
 
 
-def write_new(versions: Sequence[tuple[Page, str, StoredBytes]]) -> None:
-    """Store versions of pages of which nothing is stored; in a transaction, too."""
+def write_all(versions: Sequence[tuple[Page, str, StoredBytes]]) -> None:
+    """Do so with versions of several pages; of new ones a stray piece may be stored."""
+    files().filter(page__in=[page.pk for page, *_ in versions]).delete()
     is_small = connections[ledger()].vendor == "mysql"
     rows = [row for given in versions for row in _pieces(*given, is_small=is_small)]
-    files().bulk_create(
-        rows,
-        batch_size=1 if is_small else None,
-    )
+    files().bulk_create(rows, batch_size=1 if is_small else None)
 
 
 def _pieces(

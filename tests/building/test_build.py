@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db.models import F
 
 from django_sitemaps_plus.building import build
 from django_sitemaps_plus.models import Change, Page, PageFile, RelatedState
 from tests.conftest import Register
-from tests.support.helpers import told
+from tests.support.helpers import later, told
 from tests.support.ledger_site import Site
 from tests.support.ledger_world import place
 
@@ -61,7 +60,7 @@ def test_what_is_no_longer_registered_is_removed_after_a_day(site: Site) -> None
     assert build.remove_unregistered(["site"]) == []
     assert build.remove_unregistered(["other"]) == []
     assert len(site.pages()) == 3, "another process of a deploy may serve it"
-    Page.objects.update(verified_at=F("verified_at") - build.UNUSED - 7200)
+    later(build.UNUSED + 7200, "verified_at")
     assert build.remove_unregistered(["other"]) == [("site", 3)]
     for model in (Page, PageFile, Change, RelatedState):
         assert not model._default_manager.exists()

@@ -9,32 +9,22 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from django_sitemaps_plus.changes.queries import location_digest
+from django_sitemaps_plus.db import digest_of
 from django_sitemaps_plus.delivery import upkeep
 from django_sitemaps_plus.health.alerts import Subject, alerts
 from django_sitemaps_plus.models import Change, Page, RelatedState, Section, UrlChange
 from tests.conftest import Register
 from tests.support.factories import articles
-from tests.support.helpers import ArticleSitemap, locations, run_command
+from tests.support.helpers import Small, locations, run_command
 from tests.support.outbox_world import use
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db
 
 
-class Small(ArticleSitemap):
-    """Ten articles to a page."""
-
-    limit = 10
-
-
 def change(**values: Any) -> Callable[[], object]:
     given = {"section": "article", "key": '["1"]', "at": time.time(), **values}
     return lambda: Change.objects.create(**given)
-
-
-def reported(text: str) -> Callable[[], object]:
-    return change(reported=text, reported_at=time.time(), page=1)
 
 
 def write(**values: Any) -> Callable[[], object]:
@@ -46,7 +36,7 @@ def write_section(**values: Any) -> Callable[[], object]:
 
 
 def happened(location: str, **more: Any) -> Callable[[], object]:
-    values = {"digest": location_digest(location), "at": time.time(), **more}
+    values = {"digest": digest_of(location), "at": time.time(), **more}
     return lambda: UrlChange.objects.create(
         section="article", kind="changed", location=location, **values
     )
@@ -57,9 +47,6 @@ DAMAGE = {
     "a change's key": change(key="x"),
     "a change's last key": change(upto="x"),
     "a change's page": change(page=99),
-    "what was reported": reported("x"),
-    "a report that is a text": reported('"x"'),
-    "a report of other parts": reported('[["/x/"], 5, ["/y/", 1, 2, 3, 4]]'),
     "an object's model": lambda: RelatedState.objects.create(
         section="article", model="x", key="1", state="x"
     ),
@@ -81,6 +68,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("what", DAMAGE)
+@pytest.mark.costly
 def test_it_counts_as_not_there(
     client: Client, register: Register, settings: Any, what: str
 ) -> None:

@@ -12,10 +12,11 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from django_sitemaps_plus.models import Page, Section
+from django_sitemaps_plus.models import Page
 from tests.support.factories import articles
 from tests.support.helpers import (
     ArticleSitemap,
+    later,
     listed,
     locations,
     run_command,
@@ -47,6 +48,7 @@ def empty(settings: Any, register: Any) -> None:
     ["/sitemap.xml", "/sitemap-article.xml", "/sitemap-article-1.xml"],
 )
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.costly
 def test_the_first_row_is_listed_at_once(
     empty: None, client: Client, address: str, in_transaction: bool
 ) -> None:
@@ -106,6 +108,6 @@ def test_the_first_row_that_appears_by_the_clock_is_listed(
     # An hour later the section was last looked at an hour ago.
     past = timezone.now() - dt.timedelta(minutes=1)
     Article.objects.update(updated=past)
-    Section.objects.update(ticked_at=F("ticked_at") - 3600)
+    later(3600, "ticked_at")
     assert len(locations(client.get("/sitemap.xml"))) == 1
     assert Page.objects.get(section__name="article").entries == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +13,11 @@ from django_sitemaps_plus.building import build, new_pages, pages
 from django_sitemaps_plus.building.build import SectionReport
 from django_sitemaps_plus.building.new_pages import MOST
 from django_sitemaps_plus.building.pages import CLAIM, claimed_new
-from django_sitemaps_plus.models import Change, Page, PageFile, Section, UrlChange
-from django_sitemaps_plus.signals import changes_written
+from django_sitemaps_plus.models import Change, Page, PageFile
 from tests.conftest import Register
-from tests.support.helpers import told
+from tests.support.helpers import later, told
 from tests.support.ledger_site import Site
-from tests.support.ledger_world import free_leases, place
+from tests.support.ledger_world import HOURS, place
 from tests.support.processes import at_once, elsewhere, within
 
 pytestmark = [
@@ -129,6 +127,7 @@ def test_it_ends_where_the_time_for_it_is_over(register: Register) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 2, 5])
+@pytest.mark.costly
 def test_a_page_that_has_grown_too_large_is_split(
     register: Register, number: int
 ) -> None:
@@ -148,13 +147,15 @@ def test_a_page_without_entries_is_in_error_if_one_of_its_rows_is_bad(
 ) -> None:
     """Though the others are left out on purpose: nobody knows that it lists nothing."""
 
-    def location(self: Any, item: Any) -> str:
-        return "bad" if item.pk == FILLED * 10 else f"/things/r{item.pk}-0/"
+    def entries(self: Any, item: Any) -> list[dict[str, str]]:
+        if item.pk == FILLED * 10:
+            return [{"location": "bad"}]
+        is_hidden = FILLED * 10 < item.pk < FILLED * 20
+        return [] if is_hidden else [{"location": f"/things/r{item.pk}-0/"}]
 
-    hidden = re.compile("/things/r1[0-7]0-0/")
-    site = site_of(register, 3, location=location, exclude=[hidden])
+    site = site_of(register, 3, get_urls_for_item=entries)
     done = build.build(site.source, place())
-    assert "1 of the 9 rows of page site-2 are bad" in done.errors[0]
+    assert "1 of 9 rows of page site-2 cannot be listed" in done.errors[0]
     assert [bool(page.checksum) for page in site.pages()] == [True, False, True]
 
 
@@ -171,9 +172,20 @@ def test_a_page_of_bad_rows_is_in_error_and_its_neighbours_are_built(
     found = site.pages()
     assert (done.changed, done.unchanged) == (len(found) - 1, 0)
     assert len(done.errors) == 1
-    assert "9 of the 9 rows of page site-2 are bad" in done.errors[0]
+    assert "9 of 9 rows of page site-2 cannot be listed" in done.errors[0]
     assert [page.number for page in found if page.error] == [2]
     assert [page.number for page in found if not page.checksum] == [2]
+
+
+def test_pages_whose_bounds_are_exchanged_are_divided_anew(register: Register) -> None:
+    site = site_of(register, 4)
+    second, third = Page.objects.filter(number__in=[2, 3]).order_by("number")
+    Page.objects.filter(pk=second.pk).update(lower=third.lower)
+    Page.objects.filter(pk=third.pk).update(lower=second.lower)
+    done = build.build(site.source, place())
+    assert ["divided anew" in str(error) for error in done.errors] == [True]
+    listed = [number for page in site.crawl().values() for number in page]
+    assert sorted(listed) == [*range(0, 4 * FILLED * 10, 10)]
 
 
 def test_a_page_for_which_a_change_waits_is_told_and_listed(register: Register) -> None:
@@ -222,33 +234,6 @@ def test_a_change_that_comes_while_rows_are_read_waits_for_the_next_build(
     assert counted(built(site)) == (4, 36, 0, 4)
     assert told() == [("changed", "/things/r100-1/")]
     assert not Change.objects.exists()
-
-
-def test_what_was_removed_and_is_listed_again_is_told(register: Register) -> None:
-    """Though nothing is known of the page: the last word on it was "removed"."""
-    site = site_of(register, 3)
-    built(site)
-    site.delete([100])
-    built(site)
-    assert UrlChange.objects.get().kind == "removed"
-    Section.objects.all().delete()
-    site.insert([100])
-    Change.objects.all().delete()
-    woken: list[Any] = []
-
-    def wake(sender: Any, **kwargs: Any) -> None:
-        woken.append(sender)
-
-    changes_written.connect(wake)
-    try:
-        built(site)
-    finally:
-        changes_written.disconnect(wake)
-    assert told() == [
-        ("removed", "/things/r100-0/"),
-        ("changed", "/things/r100-0/"),
-    ]
-    assert woken, "whoever notifies engines is told"
 
 
 def test_a_transaction_that_the_database_ends_is_tried_again(
@@ -315,7 +300,7 @@ def test_pages_whose_builder_died_are_built_when_its_claim_is_over(
 
     def let_time_pass() -> None:
         assert within(30, lambda: Page.objects.exclude(checksum="").count() == 2)
-        free_leases()
+        later(HOURS, "claimed_until")
 
     work = [lambda: built(site), let_time_pass]
     done, _ = at_once(2, lambda number: work[number]())
@@ -338,7 +323,7 @@ def test_a_page_that_another_has_just_begun_is_waited_for_at_the_end(
         looks.append(1)
         if not Page.objects.filter(checksum="", claimed_by="").exists():
             # The other two are built. Nobody builds the first one any longer.
-            free_leases()
+            later(HOURS, "claimed_until")
         return False
 
     claim = f"SET {connection.ops.quote_name('claimed_by')} = "

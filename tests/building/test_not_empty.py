@@ -58,11 +58,8 @@ def test_without_former_bytes_the_answer_is_503(register: Any, cls: type) -> Non
     empty = {"items": lambda self: Article.objects.filter(title="no such")}
     register("empty", type("Empty", (ArticleSitemap,), empty))
     register("pages", PagesSitemap)
-    if cls is Broken:
-        check_is_unavailable(SITE)
-        assert len(locations(Client().get("/sitemap-pages.xml"))) == 2
-    else:
-        assert f"{BASE}{PAGE}" in listed(Client().get(SITE))
+    check_is_unavailable(SITE)
+    assert len(locations(Client().get("/sitemap-pages.xml"))) == 2
 
 
 def test_a_broken_section_that_was_built_empty_hides_no_other(
@@ -102,7 +99,7 @@ def test_former_bytes_without_entries_are_not_served_where_rows_are_bad(
     assert run_command("build_sitemaps")[2] == 0
     for address in ADDRESSES:
         assert client.get(address).status_code == 200
-    article = Article(slug="first", title="")
+    article = Article(slug="first", title="bad")
     if recorded:
         article.save()
     else:

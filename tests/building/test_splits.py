@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from django.db import OperationalError, connection
 
 from tests.conftest import Register
-from tests.support.helpers import settle, told
+from tests.support.helpers import later, told
 from tests.support.ledger_kinds import KINDS
 from tests.support.ledger_site import Site, path
-from tests.support.ledger_world import age
+from tests.support.ledger_world import HOURS
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -26,14 +29,14 @@ def site(register: Register) -> Site:
     made = Site(register)
     made.insert(range(0, 180, 10))
     assert made.crawl() == {1: FORMER, 2: SECOND}
-    settle()
+    later(100, "changed_at")
     return made
 
 
 def split(site: Site, *numbers: int) -> None:
     """Split the first page: 0 to 20 stay on it, page 3 has the rest."""
     site.insert(numbers or (1, 2, 3))
-    age(verified=True)
+    later(HOURS, "verified_at")
     site.get(1)
 
 
@@ -58,3 +61,22 @@ def test_rows_that_took_each_others_place_are_not_called_removed(site: Site) -> 
     split(site)
     site.crawl()
     assert not [kind for kind, _ in told() if kind == "removed"]
+
+
+def test_a_split_that_is_rolled_back_once_is_tried_again(site: Site) -> None:
+    told()
+    left = 1
+
+    def fails_once(run: Any, sql: str, *args: Any) -> Any:
+        nonlocal left
+        # After numbers were taken and pages added.
+        if left and "sitemaps_plus_urlchange" in sql and "INSERT" in sql:
+            left = 0
+            raise OperationalError("deadlock detected")
+        return run(sql, *args)
+
+    with connection.execute_wrapper(fails_once):
+        split(site)
+    assert not left
+    assert sorted(site.crawl()) == [1, 2, 3]
+    assert sorted(told()) == [("added", path(number)) for number in (1, 2, 3)]

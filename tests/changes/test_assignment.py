@@ -71,6 +71,7 @@ def plain_owner(kind: Kind, found: list[Page], key: Any) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+@pytest.mark.costly
 def test_every_kind_of_key_finds_the_page_that_the_database_says(
     kind: Kind, register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:

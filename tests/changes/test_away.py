@@ -201,3 +201,22 @@ if connection.vendor != "sqlite":
             assert client.get("/sitemap-there-1.xml").status_code == 503
             assert away.attempts == 1
             assert time.monotonic() - begun < 4
+
+
+def test_a_database_that_is_not_supported_harms_no_save(
+    register: Register,
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    register("there", There)
+    monkeypatch.setattr(connection, "vendor", "microsoft")
+    monkeypatch.setattr(hints, "_logged", {})
+    for number in range(3):
+        Elsewhere.objects.create(slug=f"a{number}")
+    said = "databases of the vendor 'microsoft' are not supported"
+    assert [one for one in caplog.messages if said in one] == caplog.messages
+    assert len(caplog.messages) == 1
+    assert Elsewhere.objects.count() == 3
+    assert client.get("/sitemap-there-1.xml").status_code == 503
+    assert not hints._late

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.core.checks import run_checks
+from django.db import transaction
 from django.db.models import F
+from django.db.models.expressions import Col
+from django.db.models.sql.constants import INNER, LOUTER
 from django.test import Client
 
 from django_sitemaps_plus import Route, Sitemap, touch
@@ -15,8 +20,8 @@ from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.models import Change, Page, RelatedState, Section
 from django_sitemaps_plus.sitemaps.sections import source
 from tests.conftest import Register
-from tests.support.helpers import locations, told
-from tests.support.ledger_world import age
+from tests.support.helpers import later, locations, told
+from tests.support.ledger_world import HOURS
 from tests.testapp.models import Article, Category, Label, Spot, Tag
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -100,12 +105,24 @@ def test_only_the_pages_of_the_rows_that_refer_to_it_are_compared(
         ]
 
 
+def test_what_an_inner_block_changes_is_of_the_whole_transaction(
+    categories: list[Category],
+) -> None:
+    with transaction.atomic():
+        categories[0].article_set.get(slug="shown0-0").save()
+        with transaction.atomic():
+            categories[2].slug = "hidden"
+            categories[2].save()
+    assert assigned() == [5, 6]
+
+
 def behind(category: Category, slug: str) -> None:
     """Change a category behind the signals."""
     Category.objects.filter(pk=category.pk).update(slug=slug)
 
 
 @pytest.mark.parametrize("how", ["touched", "compared", "another save"])
+@pytest.mark.costly
 def test_what_a_page_has_seen_changes_when_a_save_brings_it_back(
     categories: list[Category], client: Client, how: str
 ) -> None:
@@ -114,7 +131,7 @@ def test_what_a_page_has_seen_changes_when_a_save_brings_it_back(
     if how == "touched":
         touch(categories[2])
     elif how == "compared":
-        age(verified=True)
+        later(HOURS, "verified_at")
     else:
         for article in Article.objects.filter(category=categories[2]):
             article.save()
@@ -138,7 +155,7 @@ def test_what_changes_while_a_page_is_read_is_doubtful(
     """It changes just before its rows are read, or is brought back just after."""
     if when == "just after":
         behind(categories[2], "hidden")
-    age(verified=True)
+    later(HOURS, "verified_at")
     run = PageWriter.run
 
     def reading(writer: PageWriter, *bounds: Any) -> int | None:
@@ -169,7 +186,7 @@ def test_an_object_moved_behind_the_signals_and_back_concerns_both_rows(
     assigned()
     crawl(client)
     Tag.objects.filter(pk=tag.pk).update(article=other)
-    age(verified=True)
+    later(HOURS, "verified_at")
     crawl(client)
     told()
     tag.save()
@@ -182,7 +199,7 @@ def test_only_the_newest_states_are_remembered(
     categories: list[Category], client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(related, "MOST_STATES", 2)
-    age(verified=True)
+    later(HOURS, "verified_at")
     crawl(client)
     keys = sorted(RelatedState.objects.values_list("key", flat=True))
     assert keys == sorted(str(category.pk) for category in categories[1:])
@@ -247,3 +264,74 @@ def test_another_version_of_the_code_may_have_recorded_what_nobody_knows(
         Change.objects.create(section="news", related=label, key="no key", at=1)
     assert assigned() == []
     assert Change.objects.count() == 0
+
+
+class JoinField:
+    """What stands where Django's joins have a relation."""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A join without a relation, as packages for common table expressions have it."""
+
+    join_type: str
+    parent_alias: str = "testapp_article"
+    table_name: str = "testapp_category"
+    table_alias: str = "joined"
+    filtered_relation: None = None
+    nullable: bool = False
+    join_field: type = JoinField
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        on = "testapp_article.category_id = joined.id"
+        return f"{self.join_type} {self.table_name} joined ON {on}", []
+
+    def relabeled_clone(self, change_map: Any) -> Joined:
+        return self
+
+
+@pytest.mark.parametrize("join_type", [INNER, LOUTER])
+def test_a_join_that_is_no_relation_is_no_dependency(
+    join_type: str, register: Register, client: Client
+) -> None:
+    def column(name: str) -> Col:
+        return Col("joined", Category._meta.get_field(name))
+
+    class Listed(Sitemap):
+        location = Route("article", slug=F("of_joined"))
+
+        def items(self) -> Any:
+            found = Article.objects.annotate(of_joined=column("slug"))
+            found.query.get_initial_alias()
+            found.query.alias_map["joined"] = Joined(join_type)
+            found.query.alias_refcount["joined"] = 1
+            return found
+
+    register("news", Listed)
+    category = Category.objects.create(slug="rain")
+    article = Article.objects.create(slug="a", category=category)
+    assert [one for one in run_checks() if one.id == "sitemaps_plus.E013"] == []
+    assert locations(client.get("/sitemap-news-1.xml")) == [
+        "https://www.example.com/articles/rain/"
+    ]
+    article.save()
+    assert Change.objects.get().key == f'["{article.pk}"]'
+
+
+def test_a_relation_beside_such_a_join_still_is_one(
+    register: Register, client: Client
+) -> None:
+    class Listed(Filed):
+        def items(self) -> Any:
+            found = super().items()
+            found.query.alias_map["joined"] = Joined(INNER)
+            found.query.alias_refcount["joined"] = 1
+            return found
+
+    register("news", Listed)
+    category = Category.objects.create(slug="shown")
+    Article.objects.create(slug="a", category=category)
+    assert len(locations(client.get("/sitemap-news-1.xml"))) == 1
+    category.slug = "hidden"
+    category.save()
+    assert len(assigned()) == 1

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from django_sitemaps_plus.changes import recorder
 from django_sitemaps_plus.models import Change
-from tests.conftest import Register
+from tests.conftest import COSTLY, Register
 from tests.support.recorded import Articles, changes
 from tests.testapp.models import Article
 
@@ -103,7 +103,7 @@ def ours() -> list[Any]:
     return [one for _, one, _ in connection.run_on_commit if one is not str]
 
 
-@settings(max_examples=80)
+@settings(max_examples=80 if COSTLY else 20)
 @given(steps=steps_to_run)
 def test_exactly_what_stays_in_the_table_is_recorded(
     register: Register, steps: list[str]
@@ -120,6 +120,7 @@ def test_exactly_what_stays_in_the_table_is_recorded(
 
 
 @pytest.mark.parametrize("has_callbacks", [False, True])
+@pytest.mark.costly
 def test_savepoints_for_each_row_leave_few_callbacks(
     register: Register, has_callbacks: bool
 ) -> None:

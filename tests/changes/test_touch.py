@@ -10,7 +10,7 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import connection, transaction
 from django.db.models import Count, F
 
-from django_sitemaps_plus import Route, Sitemap, touch
+from django_sitemaps_plus import Route, Sitemap, atouch, touch
 from django_sitemaps_plus.changes import recorder
 from django_sitemaps_plus.changes import touch as touch_module
 from django_sitemaps_plus.models import Change
@@ -147,6 +147,42 @@ def test_a_model_that_is_traversed(register: Register) -> None:
         assert changes() == [("news", "*")]
 
 
+class Unreadable(Sitemap):
+    def items(self) -> Any:
+        raise KeyError("a setting")
+
+
+class Unresolved(Sitemap):
+    model = Note
+    location = Route("number", number=F("nonsense"))
+
+
+class Demanding(Sitemap):
+    def __init__(self, needed: str) -> None:
+        self.needed = needed
+
+
+@pytest.mark.parametrize("broken", [Unreadable, Unresolved, Demanding])
+def test_a_section_that_cannot_be_used_takes_no_other_with_it(
+    register: Register, broken: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nor the transaction in which somebody works."""
+    register("broken", broken)
+    register("news", Articles)
+    first, *_ = articles(3)
+    changes()
+    for what, count in (first, 1), (Article.objects.all(), 3), (Article, 1):
+        caplog.clear()
+        with transaction.atomic():
+            touch(what)
+        assert len(keys()) == count
+        (logged,) = caplog.messages
+        assert logged == (
+            "A change of testapp.Article could not be recorded for the section "
+            "'broken'."
+        )
+
+
 @pytest.mark.parametrize("wrong", [None, 5, "article", [1], Articles, object()])
 def test_anything_else_is_an_error(made: list[Article], wrong: Any) -> None:
     with pytest.raises(TypeError, match=r"touch\(\) takes a queryset"):
@@ -161,3 +197,8 @@ def test_coroutines_are_told_to_use_a_thread(made: list[Article]) -> None:
     async_to_sync(main)()
     assert changes() == []
     assert connection.in_atomic_block is False
+
+
+def test_a_coroutine_has_a_function_of_its_own(made: list[Article]) -> None:
+    async_to_sync(atouch)(made[1])
+    assert keys() == [str(made[1].pk)]

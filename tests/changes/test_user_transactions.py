@@ -180,6 +180,7 @@ def happen_without(name: str) -> Outcome:
     ("name", "sections"),
     [(name, sections) for name in SITUATIONS for sections in SITUATIONS[name].sections],
 )
+@pytest.mark.costly
 def test_the_users_code_behaves_alike(
     register: Register, name: str, sections: str
 ) -> None:

@@ -20,15 +20,24 @@ from django.core.checks import CheckMessage, Error, run_checks
 from django.core.checks import Warning as CheckWarning
 from django.core.management import call_command
 from django.db import connection, connections, models
-from django.db.models import F, Q, Value
-from django.db.models.functions import Coalesce, Random
+from django.db.models import (
+    F,
+    Max,
+    OuterRef,
+    Q,
+    Subquery,
+    TextField,
+    Value,
+    Window,
+)
+from django.db.models.functions import Cast, Coalesce, Random, RowNumber
 from django.db.models.signals import post_save
 from django.urls import include, path
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import get_language
 
-from django_sitemaps_plus import Route, Sitemap, StaticSitemap
+from django_sitemaps_plus import Related, Route, Sitemap, StaticSitemap
 from django_sitemaps_plus.changes import receivers
 from django_sitemaps_plus.models import EngineState
 from tests.checks.conftest import UseUrls
@@ -59,7 +68,7 @@ def found(databases: list[str] | None = None) -> list[Found]:
     for number, one in zip(numbers, messages, strict=True):
         assert type(one) is {"E": Error, "W": CheckWarning}[number[0]]
     hints = [
-        (one.hint or "").removesuffix(f"See docs/checks.md#{number}.")
+        (one.hint or "").removesuffix(f'See "checks: {number}" in the documentation.')
         for number, one in zip(numbers, messages, strict=True)
     ]
     assert all(hint[-1] in " \n" for hint in hints), "each names its page"
@@ -263,6 +272,19 @@ def test_a_class_that_another_hosts_urlconf_lists_is_used(
     assert only("W011")
 
 
+def test_a_class_that_the_urlconf_of_another_site_lists_is_used(
+    sitemaps: ModuleType, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    blog = ModuleType("blog_urls")
+    given = {"sitemaps": {"forgotten": Forgotten}}
+    vars(blog)["urlpatterns"] = [path("sitemap.xml", anything, given)]
+    monkeypatch.setitem(sys.modules, blog.__name__, blog)
+    assert only("W011")
+    site = {"BASE_URL": "https://blog.example.com", "URLCONF": blog.__name__}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "SITES": {"blog": site}}
+    assert "W011" not in [number for number, _, _ in found()]
+
+
 def test_a_class_may_be_of_a_urlconf_that_a_middleware_chooses(
     sitemaps: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -270,6 +292,18 @@ def test_a_class_may_be_of_a_urlconf_that_a_middleware_chooses(
     (tmp_path / "urls_blog.py").write_text("raise LookupError  # is not imported\n")
     assert only("W011")
     (tmp_path / "urls_blog.py").write_text("from .sitemaps import Forgotten\n")
+    assert found() == []
+
+
+def test_a_class_may_be_of_a_urlconf_beside_the_projects_first(
+    sitemaps: ModuleType, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(apps.get_app_config("testapp"), "path", str(tmp_path / "app"))
+    (tmp_path / "first_urls.py").write_text("urlpatterns = []\n")
+    (tmp_path / "other_urls.py").write_text("from .sitemaps import Forgotten\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert only("W011")
+    settings.ROOT_URLCONF = "first_urls"
     assert found() == []
 
 
@@ -290,13 +324,14 @@ def test_methods_and_expressions_of_an_evaluated_queryset_are_an_error(
     }
     register("article", type("Mixed", (ArticleSitemap,), mixed))
     assert found() == []
-    assert only("E008", ["default"]) == (
+    assert found(["default"])[0] == (
+        "E008",
         "Section 'article' declares ORM expressions, but items() returns an evaluated "
         "queryset.",
         "Let items() return an unevaluated queryset, or use methods only.",
     )
     register("article", type("Fields", (ArticleSitemap,), {"items": items}))
-    assert found(["default"]) == []
+    assert [number for number, _, _ in found(["default"])] == ["W009"]
 
 
 def test_what_a_view_asks_for_itself_is_not_known(
@@ -563,7 +598,9 @@ def test_a_constant_location_before_the_host_is_known(
         declare(register, location=location)
         assert found() == []
     declare(register, location="https://any.example/#about")
-    assert only("E016")[0].endswith("'https://any.example/#about': has a fragment.")
+    assert only("W029")[1].startswith("Write 'https://any.example/' into location, or")
+    declare(register, location="")
+    assert only("E016")[0].endswith("location '': empty.")
     declare(register, location="/about/")
     settings.SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com/shop"}
     assert only("E016")[0].endswith("not in /shop/, the folder of the sitemap.")
@@ -672,7 +709,8 @@ def test_items_without_a_url_are_named(
     register: Any, cls: type, kind: str, hint: str
 ) -> None:
     register("nowhere", cls)
-    assert only("E014") == (
+    assert found()[0] == (
+        "E014",
         f"Section 'nowhere' lists no URL: {cls.__name__} declares no location, and "
         f"{kind} has no get_absolute_url().",
         hint,
@@ -684,7 +722,7 @@ def test_items_without_a_url_are_named(
     [
         {"location": Route("number", number=F("number"))},
         {"location": lambda self, item: "/"},
-        {"get_urls": lambda self, **options: []},
+        {"get_urls": lambda self, **options: [], "model": None},
         {"items": lambda self: Article.objects.all()},
         {"items": lambda self: []},
     ],
@@ -846,19 +884,146 @@ def test_items_may_ask_a_database_that_is_not_there_yet(register: Any) -> None:
     [
         (lambda: list(Article.objects.all()), "items() returns list, not a queryset"),
         (lambda: Article.objects.all()[:3], "items() returns a sliced queryset"),
+        (lambda: Article.objects.values("slug"), "items() returns values, not model "),
+        (
+            lambda: Article.objects.all().union(Article.objects.none()),
+            "items() returns a queryset combined by union()",
+        ),
     ],
 )
-def test_a_long_section_should_be_paged_by_key(
+def test_rows_of_which_search_engines_hear_nothing_are_named(
     register: Any, items: Callable[[], Any], reason: str
 ) -> None:
-    attributes = {"limit": 2, "items": lambda self: items()}
+    attributes = {"items": lambda self: items(), "location": "/", "limit": 2}
     register("article", type("Positioned", (Sitemap,), attributes))
-    articles(2)
+    articles(3)
+    text, hint = only("W009", ["default"])
+    assert text.startswith(f"Section 'article' is paged by position: {reason}")
+    assert text.endswith(
+        ". Its pages are built for each request, and search engines are not notified "
+        "of changes of testapp.Article."
+    )
+    assert hint == (
+        "Let items() return a queryset that is not read, sliced or combined: return "
+        "Article.objects.filter(…)."
+    )
+
+
+NTH = Window(RowNumber(), partition_by="category", order_by=F("pk").desc())
+NTH_TAG = Window(RowNumber(), order_by=F("pk").desc())
+
+
+def test_a_filter_by_a_window_function_is_by_position(register: Register) -> None:
+    def items(self: Sitemap) -> Any:
+        return Article.objects.annotate(place=NTH).filter(place=1)
+
+    declare(register, items=items)
+    text, hint = only("W009")
+    assert "by position: items() filters by a window function. Its pages" in text
+    assert hint == (
+        "Filter by a Subquery: newest = Article.objects.filter(…=OuterRef(…)).order_by("
+        "…), and .filter(pk=Subquery(newest.values('pk')[:1]))."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        ("priority", {"priority": NTH}),
+        ("location", {"location": Route("article", slug=Cast(NTH, TextField()))}),
+        ("images", {"images": Related("tags", Cast(NTH_TAG, TextField()))}),
+        (
+            "changefreq",
+            {
+                "items": lambda self: Article.objects.annotate(place=NTH),
+                "changefreq": F("place"),
+            },
+        ),
+    ],
+)
+def test_a_value_that_depends_on_the_other_rows_of_a_page_is_refused(
+    register: Register, name: str, attributes: dict[str, Any]
+) -> None:
+    declare(register, **attributes)
+    text, hint = only("E022")
+    assert text.startswith(f"Section 'article': {name} has a window function, which")
+    assert hint.endswith(f"which sees all rows: {name} = Subquery(…).")
+
+
+@pytest.mark.parametrize(
+    ("lastmod", "is_named"),
+    [
+        (F("tags__article__updated"), True),
+        (Coalesce("tags__article__updated", "updated"), True),
+        (Max("tags__article__updated"), False),
+        (F("category__article__updated"), True),
+        (Subquery(Article.objects.filter(pk=OuterRef("pk")).values("updated")), False),
+        (F("updated"), False),
+    ],
+)
+def test_an_expression_over_several_rows_is_named_before_there_are_any(
+    register: Register, lastmod: Any, is_named: bool
+) -> None:
+    declare(register, lastmod=lastmod)
+    if is_named:
+        text, hint = only("W027")
+        assert text.startswith("An expression of section 'article' reads the relation ")
+        assert hint.startswith("Choose one: Subquery(")
+    else:
+        assert found() == []
+
+
+@pytest.mark.parametrize(
+    ("prefix", "base_url", "is_named"),
+    [
+        ("/app", "https://www.example.com", True),
+        ("/app/", "https://www.example.com/", True),
+        ("/app", "https://www.example.com/application/", True),
+        ("/app", "https://www.example.com/app/", False),
+        (None, "https://www.example.com/app/", False),
+    ],
+)
+def test_a_prefix_that_the_address_lacks_is_named(
+    settings: Any, prefix: str | None, base_url: str, is_named: bool
+) -> None:
+    settings.FORCE_SCRIPT_NAME = prefix
+    settings.SITEMAPS_PLUS = {"BASE_URL": base_url}
+    if is_named:
+        _, hint = only("W028")
+        assert hint == 'Write "BASE_URL": "https://www.example.com/app/".'
+    else:
+        assert found() == []
+
+
+def test_values_with_a_route_name_no_name_of_ours(register: Register) -> None:
+    declare(register, items=lambda self: Article.objects.values("slug"))
+    messages = [text for number, text, _ in found() if number == "E008"]
+    assert messages == [
+        "Section 'article' declares ORM expressions, but items() returns values, not "
+        "model instances."
+    ]
+
+
+def test_a_class_that_builds_its_own_pages_is_told_what_else_to_override(
+    register: Any,
+) -> None:
+    own = {"model": Article, "get_urls": lambda self, **options: []}
+    register("article", type("Own", (Sitemap,), own))
+    text, hint = only("W009")
+    assert "it overrides get_urls" in text
+    assert hint.startswith("Register a class that does not override it: get_urls_for")
+
+
+def test_a_long_list_should_be_paged_by_key(register: Any) -> None:
+    class Listed(PagesSitemap):
+        limit = 2
+
+    register("pages", Listed)
     assert found(["default"]) == []
-    articles(1)
+    Listed.names = ("home", "about", "/more/")
     assert only("W009", ["default"]) == (
-        "Section 'article' has 2 pages, and is paged by position: "
-        f"{reason}. Late pages are slow, and entries move between pages.",
+        "Section 'pages' has 2 pages, and is paged by position: items() returns list, "
+        "not a queryset. Late pages are slow, and entries move between pages.",
         "Let items() return a plain queryset, or shorten the list.",
     )
 
@@ -885,12 +1050,13 @@ def test_a_column_that_may_be_null_is_named(
 ) -> None:
     declare(register, location=Route("word", slug=column), items=lambda self: items)
     name = column.name
-    assert only("W010") == (
+    assert (
+        "W010",
         f"Section 'article': {name} may be NULL, and the URL of its Route then "
         "contains 'None', as with reverse().",
         f"Exclude it in items(): .exclude({name}=None), or give another value: "
         f"Coalesce('{name}', Value('…')).",
-    )
+    ) in found()
 
 
 @pytest.mark.parametrize(
@@ -930,6 +1096,22 @@ def test_the_addresses_must_be_included(register: Any, urlconf: UseUrls) -> None
         "Sections are registered, but no URLconf includes their addresses.",
         f"Add {INCLUDE} to urlpatterns.",
     )
+
+
+def test_a_module_of_nearly_the_right_name_is_named(
+    register: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(apps.get_app_config("testapp"), "path", str(tmp_path))
+    (tmp_path / "sitemap_tools.py").touch()
+    assert found() == []
+    (tmp_path / "sitemap.py").touch()
+    assert only("W022") == (
+        "No section is registered, and tests.testapp.sitemap is not looked at: "
+        "sitemaps are found in modules called sitemaps.",
+        f"Type: mv {tmp_path}/sitemap.py {tmp_path}/sitemaps.py",
+    )
+    register("article", ArticleSitemap)
+    assert found() == []
 
 
 def test_the_addresses_belong_to_the_root(urlconf: UseUrls) -> None:
@@ -1121,7 +1303,8 @@ def test_a_random_order_of_the_model_is_named(
 
     monkeypatch.setattr(Article._meta, "ordering", ["?"])
     register("article", Some)
-    assert only("W025")[1] == "Order by a field, for example order_by('pk')."
+    (number, _, hint), _ = found()
+    assert (number, hint) == ("W025", "Order by a field, for example order_by('pk').")
 
 
 @pytest.mark.parametrize(
@@ -1141,3 +1324,19 @@ def test_a_lastmod_of_the_start_is_named(
 ) -> None:
     register("article", type("Some", (ArticleSitemap,), {"lastmod": value()}))
     assert ("W026" in [one for one, _, _ in found()]) is is_now
+
+
+@pytest.mark.parametrize("vendor", ["oracle", "microsoft", "cockroachdb"])
+def test_a_database_that_is_not_supported_is_refused(
+    monkeypatch: pytest.MonkeyPatch, vendor: str
+) -> None:
+    assert "E003" not in {number for number, _, _ in found()}
+    monkeypatch.setattr(connection, "vendor", vendor)
+    [(_, text, hint)] = [one for one in found() if one[0] == "E003"]
+    assert text == (
+        "The tables of django_sitemaps_plus are in the database 'default', and "
+        f"databases of the vendor {vendor!r} are not supported."
+    )
+    assert hint.startswith(
+        "Have a router choose a SQLite, PostgreSQL, MySQL or MariaDB"
+    )

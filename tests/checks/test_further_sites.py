@@ -43,11 +43,15 @@ def indexnow(section: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("number", "right", "wrong"),
     [
-        ("W060", {"EXCLUDE": ["/posts/draft-"]}, {"EXCLUDE": ["/post/draft-"]}),
         ("E034", indexnow("posts"), indexnow("post")),
         (
             "W063",
-            {"EXTRA_SITEMAPS": [{"url": f"{BLOG}/a.xml", "index": True}]},
+            {
+                "EXTRA_SITEMAPS": [
+                    {"url": f"{BLOG}/a.xml", "index": True},
+                    "https://b.example/for-robots-txt.xml",
+                ]
+            },
             {"EXTRA_SITEMAPS": [{"url": "https://a.example/a.xml", "index": True}]},
         ),
     ],

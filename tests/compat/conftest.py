@@ -20,13 +20,18 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import django_sitemaps_plus
 from tests.compat.environments import cache, made_once
 from tests.support.further_apps import incomplete, lacks_apps
+
+if TYPE_CHECKING:
+    from tests.compat.stage import Stage
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parent.parent / "example_project" / "encyclopedia_site" / "settings.py"
@@ -46,20 +51,6 @@ DIST = os.environ.get("SITEMAPS_PLUS_DIST", "")
 SITE = os.environ.get("SITEMAPS_PLUS_SITE", "")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    for line in (
-        "network: fetches packages by pip (SITEMAPS_PLUS_NETWORK_TESTS=1)",
-        "browser: needs Chromium and npm (SITEMAPS_PLUS_BROWSER_TESTS=1)",
-        "nginx: needs nginx (SITEMAPS_PLUS_NGINX_TESTS=1)",
-        "varnish: needs Varnish (SITEMAPS_PLUS_VARNISH_TESTS=1)",
-        "tenants: needs PostgreSQL (SITEMAPS_PLUS_TENANTS_TESTS=1)",
-        "published: needs nginx, moto (SITEMAPS_PLUS_PUBLISHED_TESTS=1)",
-        "dist: needs an sdist and a wheel (SITEMAPS_PLUS_DIST)",
-        "site: needs the built documentation (SITEMAPS_PLUS_SITE)",
-    ):
-        config.addinivalue_line("markers", line)
-
-
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
@@ -77,10 +68,28 @@ def pytest_collection_modifyitems(
         ]
         if not is_on
     ]
-    unwanted = [item for item in items if any(map(item.get_closest_marker, off))]
+    unwanted = {
+        item
+        for item in items
+        if "compat/" in item.nodeid and any(map(item.get_closest_marker, off))
+    }
     if unwanted:
-        config.hook.pytest_deselected(items=unwanted)
+        config.hook.pytest_deselected(items=list(unwanted))
         items[:] = [item for item in items if item not in unwanted]
+
+
+@pytest.fixture
+def stage(db: None, register: Any, settings: Any, tmp_path: Path) -> Iterator[Stage]:
+    """A site behind a real nginx: see ``tests.compat.stage``."""
+    from tests.compat.stage import Stage
+    from tests.support.factories import articles
+    from tests.support.helpers import ArticleSitemap
+
+    register("article", ArticleSitemap)
+    articles(40)
+    with Stage(tmp_path, settings) as running:
+        running.build()
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -41,6 +41,7 @@ ADMIN = [
     ),
     f"{_ADMIN}_insight/read/",
     f"{_ADMIN}_audit/finding/",
+    f"{_ADMIN}_webmasters/inspection/",
 ]
 #: Something that an audit might have found, with a long title and a long URL.
 FOUND = """

@@ -30,7 +30,7 @@ PAGES = ["index", "quickstart", "settings", "checks", "api", "project/example"]
 QUESTIONS = {
     "quick start": "quickstart",
     "moving from contrib": "moving-from-contrib",
-    "exclude": "leaving-out",
+    "exclude": "sitemaps",
     "images": "images-videos-news",
     "hreflang": "languages",
     "google": "engines",

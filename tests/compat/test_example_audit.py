@@ -18,6 +18,7 @@ EXAMPLE = Path(__file__).parents[2] / "example_project"
 
 
 @pytest.mark.parametrize("planted", ["1", "0"])
+@pytest.mark.costly
 def test_the_audit_finds_what_is_planted_and_nothing_else(
     package: Path, tmp_path: Path, planted: str
 ) -> None:

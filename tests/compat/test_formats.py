@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from django_sitemaps_plus.building.refresh import report_all
+from django_sitemaps_plus.building.refresh import assign_all, refresh_all
 from django_sitemaps_plus.changes.recorder import write_remembered
-from django_sitemaps_plus.serving.index import all_sources
+from django_sitemaps_plus.serving.index import usable
 from tests.compat.environments import environment
 from tests.compat.test_example import crawl
 from tests.conftest import Register
@@ -41,7 +41,8 @@ def test_scrapy_reads_what_changed_lately(register: Register, tmp_path: Path) ->
     register("article", ArticleSitemap)
     article = ArticleFactory.create()
     write_remembered("default")
-    report_all(all_sources(), place())
+    assign_all(usable())
+    refresh_all(usable(), place())
     lastmod = article.updated.isoformat()
     entry = {"loc": f"{BASE}{article.get_absolute_url()}", "lastmod": lastmod}
     found = parsed(tmp_path, "/sitemap-recent.xml")

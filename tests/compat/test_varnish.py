@@ -33,8 +33,6 @@ PLAIN = ["-c", "from tests.support.cached_app import serve; serve({port})"]
 #: What the settings are by default, whatever other tests have.
 AS_EVER = {
     "delivery.thread.IDLE": 10.0,
-    "building.refresh.AGAIN": 4.0,
-    "building.refresh.SELDOM": 60.0,
 }
 INDEXES = "/sitemap.xml", "/sitemap-news.xml"
 PAGES = [f"/sitemap-news-{number}.xml" for number in range(1, 13)]

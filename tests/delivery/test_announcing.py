@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 
 from django_sitemaps_plus import urls_changed
-from django_sitemaps_plus.changes import url_changes
-from django_sitemaps_plus.changes.url_changes import Event
-from django_sitemaps_plus.delivery import announcing, background
+from django_sitemaps_plus.delivery import announcing, background, gate
 from django_sitemaps_plus.delivery.announcing import announce
 from django_sitemaps_plus.models import UrlChange
+from django_sitemaps_plus.pagination.queries import row_of
 from tests.conftest import Register
+from tests.support import outbox_world
 from tests.support.factories import articles
 from tests.support.helpers import ArticleSitemap, run_command
 from tests.support.outbox_world import BASE, Kind, use
@@ -60,12 +60,11 @@ def heard(listen: Any, settings: Any) -> Heard:
 
 
 def happened(*kinds_and_paths: str, section: str = "article") -> None:
-    """Write what happened as reports and builds do: "added /a/"."""
-    now = time.time()
-    pairs = [text.split() for text in kinds_and_paths]
-    events = [Event(Kind(kind), path, now) for kind, path in pairs]
-    with transaction.atomic():
-        url_changes.write_events(section, events, now)
+    """Have it happen, and be passed on: "added /a/"."""
+    for text in kinds_and_paths:
+        kind, path = text.split()
+        outbox_world.happened(path, kind=Kind(kind), section=section)
+    gate.pass_on()
 
 
 def test_what_happened_is_heard_once_by_section_and_kind(heard: Heard) -> None:
@@ -82,7 +81,8 @@ def test_what_happened_is_heard_once_by_section_and_kind(heard: Heard) -> None:
 
 def test_of_several_events_of_a_url_the_last_is_heard(heard: Heard) -> None:
     happened("added /a/", "changed /a/", "added /b/", "removed /b/")
-    happened("removed /c/", "changed /c/")
+    happened("removed /c/")
+    happened("changed /c/")
     announce()
     expected = {"added": ["/a/"], "changed": ["/c/"], "removed": ["/b/"]}
     assert heard == [("article", expected)]
@@ -143,12 +143,14 @@ def test_removals_on_hold_are_heard_when_they_are_confirmed(
     heard: Heard, settings: Any
 ) -> None:
     use(settings, MAX_REMOVED=2)
+    row_of("article")
     happened("changed /a/", *(f"removed /{n}/" for n in range(3)))
     announce()
     assert heard == [("article", {"changed": ["/a/"]})]
-    url_changes.confirm("article", time.time())
+    gate.confirm("article")
+    gate.pass_on()
     announce()
-    assert heard[1] == ("article", {"removed": ["/0/", "/1/", "/2/"]})
+    assert heard[1:] == [("article", {"removed": ["/0/", "/1/", "/2/"]})]
 
 
 def test_nothing_waits_for_a_receiver_that_is_connected_later(
@@ -162,7 +164,7 @@ def test_nothing_waits_for_a_receiver_that_is_connected_later(
     assert heard == []
 
 
-def test_what_is_published_is_heard_as_changed_and_then_as_added(
+def test_what_is_published_is_heard_as_added(
     heard: Heard, register: Register, client: Any
 ) -> None:
     class Live(ArticleSitemap):
@@ -175,11 +177,17 @@ def test_what_is_published_is_heard_as_changed_and_then_as_added(
     client.get("/sitemap-article-1.xml")
     article.live = True
     article.save()
-    background.notify_all()
-    assert heard.pop() == ("article", {"changed": ["/articles/draft/"]})
-    client.get("/sitemap-article-1.xml")
-    background.notify_all()
+    background.work()
+    announce()
     assert heard == [("article", {"added": ["/articles/draft/"]})]
+
+
+def test_of_a_url_of_two_sections_the_last_is_heard(heard: Heard) -> None:
+    """In the order in which it was passed on, not in that of the sections."""
+    happened("removed /a/", section="news")
+    happened("added /a/", section="article")
+    announce()
+    assert heard == [("article", {"added": ["/a/"]})]
 
 
 def test_a_save_is_heard_without_any_engine_and_in_debug(
@@ -190,10 +198,12 @@ def test_a_save_is_heard_without_any_engine_and_in_debug(
     articles(2)
     client.get("/sitemap-article-1.xml")
     first, second = Article.objects.order_by("pk")
-    first.slug = "saved"
+    former, first.slug = first.slug, "saved"
     first.save()
-    background.notify_all()
-    assert heard.pop() == ("article", {"changed": ["/articles/saved/"]})
+    background.work()
+    announce()
+    expected = {"added": ["/articles/saved/"], "removed": [f"/articles/{former}/"]}
+    assert heard.pop() == ("article", expected)
     second.delete()
     assert run_command("ping_sitemaps")[2] == 0
     refused = run_command("ping_sitemaps", "--url", "/articles/saved/")

@@ -11,16 +11,17 @@ from django.db import transaction
 from django.test import override_settings
 
 from django_sitemaps_plus.db import database_time
-from django_sitemaps_plus.delivery import dispatcher, outbox
-from django_sitemaps_plus.delivery.dispatcher import duration_in_words
+from django_sitemaps_plus.delivery import dispatcher, gate, outbox
+from django_sitemaps_plus.delivery.dispatcher import DeliveryOptions, duration_in_words
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.results import DeliveryOptions, EngineResult
 from django_sitemaps_plus.engines.base import Answer, CheckResult, Outcome
 from django_sitemaps_plus.health.engines import Health, all_engines
+from django_sitemaps_plus.hooks import EngineResult
 from django_sitemaps_plus.models import EngineState, Submission
 from django_sitemaps_plus.signals import submission_finished
+from tests.support.helpers import later
 from tests.support.outbox_engines import OVER
-from tests.support.outbox_world import BASE, happened, later, rows, run, sent, use
+from tests.support.outbox_world import BASE, happened, rows, run, sent, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -183,7 +184,7 @@ def test_what_waits_for_a_quota_is_neither_late_nor_ever_given_up(
     assert list(waiting.values_list("attempts", flat=True)) == [0, 0]
     assert all_engines("")[0].late == 0
     happened("/new/")
-    outbox.enqueue()
+    gate.pass_on()
     later(1000)
     assert rest() > 2000
     [one] = all_engines("")
@@ -283,7 +284,7 @@ def test_without_a_time_each_pause_is_longer(settings: Any) -> None:
     past = [dataclasses.replace(THROTTLED, retry_after=at) for at in (0.0, -5.0)]
     engine.answers.extend([*past, *[THROTTLED] * 10])
     happened("/a/")
-    outbox.enqueue()
+    gate.pass_on()
     pauses = []
     for _ in range(12):
         dispatcher.deliver()
@@ -303,7 +304,7 @@ def test_an_engine_that_says_retry_in_a_second_is_not_asked_each_second(
     asked = [1.0] * 8 + [5000.0]
     engine.answers.extend(dataclasses.replace(THROTTLED, retry_after=s) for s in asked)
     happened("/a/")
-    outbox.enqueue()
+    gate.pass_on()
     pauses = []
     for _ in asked:
         dispatcher.deliver()
@@ -372,7 +373,7 @@ def test_after_three_days_a_submission_fails(settings: Any) -> None:
     engine = use(settings, one="Scripted")
     engine.answers.extend([DOWN] * 100)
     happened("/a/")
-    outbox.enqueue()
+    gate.pass_on()
     later(4 * 86_400)
     run()
     assert outcomes() == ["pending"], "it has waited for others: it is tried again"
@@ -392,7 +393,7 @@ def test_after_three_days_a_submission_fails(settings: Any) -> None:
 def test_a_slow_engine_leaves_time_for_others(settings: Any) -> None:
     use(settings, one="Few", two="Few")
     urls(7)
-    outbox.enqueue()
+    gate.pass_on()
     for _ in range(2):
         over: list[Any] = []
         run(is_over=lambda over=over: bool(over), progress=over.append)
@@ -477,7 +478,7 @@ def test_what_changes_while_it_is_sent_is_submitted_again(
     def change(result: Any) -> None:
         """Happens before the answer is stored."""
         happened("/a/", kind=kind)
-        outbox.enqueue()
+        gate.pass_on()
 
     run(progress=change)
     count = len(outcomes())
@@ -514,7 +515,7 @@ def test_what_changes_after_its_sender_was_killed_is_sent_after_the_same_again(
         run(progress=die)
     for kind in kinds:
         happened("/a/", kind=kind)
-        outbox.enqueue()
+        gate.pass_on()
     later(1000)
     run()
     run()
@@ -547,7 +548,7 @@ def test_a_claim_outlasts_the_interval(settings: Any) -> None:
 def test_nothing_is_sent_before_the_claim_is_committed(settings: Any) -> None:
     engine = use(settings, one="Scripted")
     happened("/a/")
-    outbox.enqueue()
+    gate.pass_on()
     with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
         dispatcher.deliver()
     assert engine.sent == []
@@ -619,7 +620,7 @@ def test_a_denied_submission_has_the_proof_verified_again(
     engine = keyed(settings)
     engine.answers.extend([Answer(outcome=Outcome.UNAVAILABLE, status=status)] * 4)
     happened("/a/")
-    outbox.enqueue()
+    gate.pass_on()
     pauses = []
     for _ in range(4):
         dispatcher.deliver()
@@ -654,7 +655,7 @@ def test_copies_of_a_site_submit_nothing(
     settings.SITE_ID = None
     use(settings, one="Scripted")
     happened("/a/")
-    outbox.enqueue()
+    gate.pass_on()
     debug = given.pop("DEBUG", False)
     given = {**settings.SITEMAPS_PLUS, **given}
     with override_settings(DEBUG=debug, SITEMAPS_PLUS=given):
@@ -698,3 +699,50 @@ def test_projects_hear_of_final_answers(
     }
     assert outcomes() == ["rejected"]
     assert "mine" in caplog.text
+
+
+# Damaged
+
+LISTED = f"{EngineState._meta.app_label}/enginestate/"
+TIMES = sorted(
+    field.name
+    for field in EngineState._meta.fields
+    if field.get_default() == 0
+    if field.get_internal_type() == "FloatField"
+)
+
+
+@pytest.mark.parametrize("time_of_it", [1e300, -1e300])
+def test_a_time_that_cannot_be_keeps_nothing_from_being_sent(
+    admin_client: Any, settings: Any, time_of_it: float
+) -> None:
+    engine = use(settings, one="Scripted")
+    urls(1)
+    run()
+    for name in TIMES:
+        EngineState.objects.update(**{name: time_of_it})
+        assert getattr(state(), name) == 0, name
+        EngineState.objects.update(**dict.fromkeys(TIMES, time_of_it))
+        assert not EngineState.objects.is_paused(state().pk, database_time("default"))
+        happened(f"/{name}/")
+        for path in ("", LISTED):
+            assert admin_client.get(f"/admin/{path}").status_code == 200
+        assert all_engines("")[0].next_try is None
+        assert run().total("accepted") == 1, name
+    assert state().succeeded_at > 0
+    assert sent(engine)[-1] == [f"/{TIMES[-1]}/"]
+
+
+@pytest.mark.parametrize("answer", [THROTTLED, OVER])
+def test_a_pause_replaces_a_time_that_cannot_be(settings: Any, answer: Answer) -> None:
+    engine = use(settings, one="Scripted")
+    urls(1)
+    run()
+    EngineState.objects.update(**dict.fromkeys(TIMES, 1e300))
+    engine.answers.append(answer)
+    happened("/a/")
+    run()
+    found, now = state(), database_time("default")
+    assert now < max(found.paused_until, found.exhausted_until) < now + 86_401
+    assert found.failing_since <= now
+    assert rest() > 0

@@ -8,7 +8,6 @@ to a file what it is told, from whichever process.
 from __future__ import annotations
 
 import json
-import os
 import random
 import threading
 import time
@@ -22,14 +21,13 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, OperationalError, connection, transaction
 
-from django_sitemaps_plus.delivery import dispatcher, outbox
+from django_sitemaps_plus.delivery import dispatcher, gate
 from django_sitemaps_plus.models import EngineState, Section, Submission, UrlChange
 from tests.support.fault_worker import Workers
+from tests.support.helpers import later
 from tests.support.ledger_kinds import VENDOR
-from tests.support.outbox_world import BASE, happened, later, use
-from tests.support.processes import database_names, elsewhere, within
-
-THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
+from tests.support.outbox_world import BASE, happened, use
+from tests.support.processes import THOROUGH, database_names, elsewhere, within
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -234,7 +232,7 @@ def test_the_database_fails_while_the_engine_answers(world: World) -> None:
 def test_the_database_is_down_for_long(world: World) -> None:
     """A run fails, its claim ends, and another run submits the rest."""
     expected = urls(25)
-    outbox.enqueue()
+    gate.pass_on()
 
     def fail(run: Any, sql: str, *args: Any) -> Any:
         if sql.startswith("UPDATE") and "answered_at" in sql:

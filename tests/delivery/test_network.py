@@ -17,7 +17,8 @@ from tests.engines.setups import KEY
 from tests.support.fakes.faults import Cut, Fault, Slow, reply, throttle
 from tests.support.fakes.indexnow import FakeIndexNow
 from tests.support.fakes.ports import free_port
-from tests.support.outbox_world import BASE, happened, later, rows, run, use
+from tests.support.helpers import later
+from tests.support.outbox_world import BASE, happened, rows, run, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -54,7 +55,7 @@ def test_what_is_not_accepted_is_submitted_later_and_then_once(
         engine.fault = fault
         nobody = f"http://localhost:{free_port()}/indexnow"
         # Only what never comes is waited for.
-        timeout = 0.3 if isinstance(fault, Slow) else 10
+        timeout = 2.0 if isinstance(fault, Slow) else 10
         submit(settings, nobody if fault is None else engine.url, timeout)
         assert rows() == [("/a/", "pending"), ("/b/", "pending")]
         for row in Submission.objects.all():

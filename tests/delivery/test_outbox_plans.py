@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from django_sitemaps_plus import db
 from django_sitemaps_plus.changes import url_changes
-from django_sitemaps_plus.delivery import dispatcher, outbox, requests
+from django_sitemaps_plus.db import digest_of
+from django_sitemaps_plus.delivery import dispatcher, gate, outbox, requests
 from django_sitemaps_plus.delivery.announcing import announce
-from django_sitemaps_plus.delivery.models import digest_of
 from django_sitemaps_plus.health.engines import all_engines
 from django_sitemaps_plus.models import EngineState, Submission, UrlChange
 from django_sitemaps_plus.signals import urls_changed
 from tests.support.ledger_kinds import VENDOR
 from tests.support.ledger_world import place
-from tests.support.outbox_world import happened, use
+from tests.support.outbox_world import Kind, happened, use
 from tests.support.plans import Statement, analyze, explained, scans, statements
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -62,6 +63,7 @@ def full(settings: Any) -> Any:
     EngineState.objects.create(engine="one", host="www.example.com")
     happened(*(f"/{number}/" for number in range(ROWS)), queued_at=now)
     happened(*(f"/new-{number}/" for number in range(5)))
+    happened(*(f"/gone-{number}/" for number in range(5)), kind=Kind.REMOVED)
     for table in TABLES:
         analyze(table)
     return engine
@@ -83,12 +85,13 @@ def check_plans(action: Callable[[], object], count: int) -> None:
 
 
 def test_what_is_queued_and_what_is_due_is_found_by_an_index(full: Any) -> None:
-    check_plans(outbox.enqueue, 4)
+    check_plans(gate.pass_on, 8)
     assert Submission.objects.filter(url__contains="new").count() == 5
+    assert Submission.objects.filter(url__contains="gone").count() == 5
     for table in TABLES:
         analyze(table)
     check_plans(dispatcher.deliver, 6)
-    assert len(full.sent) == 2
+    assert len(full.sent) == 4
 
 
 def test_what_waits_is_found_by_an_index(full: Any) -> None:
@@ -132,9 +135,13 @@ def test_where_nothing_was_queued_yet_the_index_of_the_queue_is_used(
     use(settings, one="Few")
     happened(*(f"/{number}/" for number in range(ROWS)))
     analyze(UrlChange._meta.db_table)
-    found = read_by(outbox.enqueue)
-    first = [one for one in found if "queued_at" in one[0].partition(" WHERE ")[2]]
-    assert len(first) > ROWS // outbox.EVENTS_AT_ONCE
+    found = read_by(gate.pass_on)
+    first = [
+        (sql, params)
+        for sql, params in found
+        if "queued_at" in sql.partition(" WHERE ")[2] and "LIMIT" in sql
+    ]
+    assert len(first) > ROWS // outbox.AT_ONCE
     for statement in first:
         plan = "\n".join(explained(statement))
         assert "sitemaps_plus_url_queue" in plan, (statement, plan)
@@ -146,4 +153,4 @@ def test_what_is_old_is_found_at_the_start_of_the_table(full: Any) -> None:
     assert len(found) == 2
     for sql, params in found:
         assert "ORDER BY" in sql, (sql, params)
-        assert f"LIMIT {url_changes.ROWS}" in sql
+        assert f"LIMIT {db.ROWS}" in sql

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,19 @@ def test_without_celery_its_module_is_empty() -> None:
     )
     assert said.startswith("False ")
     assert "does not define" in said
+
+
+if find_spec("celery"):
+
+    def test_the_work_of_a_tenant_is_a_task_of_celery(
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        asked: list[Any] = []
+        work = workers.function("celery", "work")
+        monkeypatch.setattr(work, "apply_async", lambda given, _: asked.append(given))
+        for tenant in ("one", None):
+            workers.function("celery")(tenant)
+        assert asked == [("one",), (None,)]
 
 
 class Worker:

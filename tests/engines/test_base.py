@@ -19,12 +19,12 @@ from django_sitemaps_plus.engines.base import (
     Answer,
     Batch,
     CheckResult,
+    OptionError,
     Outcome,
     SitemapStatus,
-    secret,
+    secret_option,
 )
 from django_sitemaps_plus.engines.console import Console
-from django_sitemaps_plus.engines.errors import OptionError
 from django_sitemaps_plus.engines.indexnow import IndexNow
 from django_sitemaps_plus.engines.memory import Memory
 from django_sitemaps_plus.engines.ping import Ping
@@ -101,7 +101,7 @@ def test_no_key_is_left_in_any_text(secrets: list[str], between: list[str]) -> N
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Secretive(IndexNow):
-    more: Any = secret(default=())
+    more: Any = secret_option(default=())
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", REMOTE)
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.costly
 def test_a_failure_is_an_answer(name: str, fault: str, site: FakeSite) -> None:
     played, outcome, status = FAULTS[fault]
     with set_up(name, site) as (setup, server):
@@ -210,6 +211,7 @@ def test_a_proxy_refuses_nothing_for_good(name: str, site: FakeSite) -> None:
 
 
 @pytest.mark.parametrize("name", REMOTE)
+@pytest.mark.costly
 def test_an_answer_that_does_not_come_is_not_waited_for(
     name: str, site: FakeSite
 ) -> None:
@@ -245,6 +247,7 @@ def test_retry_after_is_passed_on(name: str, status: int, site: FakeSite) -> Non
 
 @pytest.mark.parametrize("name", REMOTE)
 @pytest.mark.parametrize("status", [200, 400, 403, 404, 422, 500])
+@pytest.mark.costly
 def test_secrets_in_an_answer_are_redacted(
     name: str, status: int, site: FakeSite
 ) -> None:

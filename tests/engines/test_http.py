@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.addresses import Target, check_url, is_private
-from django_sitemaps_plus.engines.errors import OptionError, TransportError
+from django_sitemaps_plus.engines.base import OptionError, TransportError
 from tests.support.fakes.faults import Cut, Drip, Endless, Raw, Slow, reply
 from tests.support.fakes.ports import deaf, full, secured
 from tests.support.fakes.server import FakeServer
@@ -199,6 +200,7 @@ def limits(fault: Any) -> dict[str, Any]:
     ],
     ids=repr,
 )
+@pytest.mark.costly
 def test_a_request_without_an_answer(
     server: FakeServer, fault: Any, stage: str, problem: str
 ) -> None:
@@ -281,7 +283,19 @@ def test_certificates_are_verified(
 def test_a_server_without_tls(server: FakeServer) -> None:
     stage, message = failure(f"https://127.0.0.1:{server.port}/secret")
     assert stage == "tls"
-    assert re.search(r"TLS handshake: [A-Z_]+\.$", message)
+    assert re.search(r"TLS handshake: [a-z ]+\.$|it does not speak TLS", message)
+
+
+def test_a_server_with_old_tls() -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("localhost").configure_cert(context)
+    with pytest.deprecated_call():
+        context.minimum_version = ssl.TLSVersion.TLSv1
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with FakeServer(tls=context) as server:
+        _, message = failure(f"https://localhost:{server.port}/secret")
+    assert message.endswith("TLS handshake: it only offers TLS 1.1 or older.")
 
 
 # URLs and addresses

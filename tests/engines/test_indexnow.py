@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps_plus.engines import asking, http, indexnow
-from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
-from django_sitemaps_plus.engines.errors import OptionError
+from django_sitemaps_plus.engines.base import Answer, Batch, OptionError, Outcome
 from django_sitemaps_plus.engines.indexnow import IndexNow
 from tests.support.fakes.faults import (
     Cut,
@@ -29,7 +28,7 @@ KEY = "0123456789abcdef0123456789abcdef"
 OTHER = "ffffffffffffffffffffffffffffffff"
 OLD = "00000000000000000000000000000000"
 ORIGIN = "https://www.example.com"
-SEE = "See docs/indexnow-403.md."
+SEE = 'See "indexnow-403" in the documentation.'
 HOST = "www.example.com"
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps_plus.engines import asking, retired
-from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
-from django_sitemaps_plus.engines.errors import OptionError
+from django_sitemaps_plus.engines.base import Answer, Batch, OptionError, Outcome
 from django_sitemaps_plus.engines.ping import Ping
 from tests.support.fakes.faults import redirect, reply
 from tests.support.fakes.hub import FakeHub

@@ -127,5 +127,6 @@ def test_a_failure_is_raised_so_that_the_batch_comes_again(
         server.fault = reply(503)
         options = {"api": server.origin} if name == "purge_cloudflare" else {}
         given = [server.origin if part is None else part for part in arguments]
-        with pytest.raises(HTTPError):
+        with pytest.raises(HTTPError) as raised:
             RECIPES[name](change(added=of("a")), *given, **options)
+        raised.value.close()

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps_plus.engines import asking, webhook
-from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
-from django_sitemaps_plus.engines.errors import OptionError
+from django_sitemaps_plus.engines.base import Answer, Batch, OptionError, Outcome
 from django_sitemaps_plus.engines.webhook import Webhook
 from tests.support.fakes.faults import reply
 from tests.support.fakes.webhook import FakeWebhook

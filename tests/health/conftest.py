@@ -7,14 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support.factories import articles
-from tests.support.helpers import ArticleSitemap, run_command
+from tests.support.helpers import Small, run_command
 from tests.support.outbox_world import happened, run, use
-
-
-class Small(ArticleSitemap):
-    """Ten articles to a page."""
-
-    limit = 10
 
 
 @pytest.fixture

@@ -16,12 +16,11 @@ from django.utils import timezone
 from django_sitemaps_plus import NewsSitemap
 from django_sitemaps_plus.delivery import workers
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.outbox import enqueue
+from django_sitemaps_plus.delivery.gate import pass_on
 from django_sitemaps_plus.engines.base import Answer, Outcome
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.health.alerts import Subject, alerts, errors
+from django_sitemaps_plus.health.alerts import ERROR, WARNING, Subject, alerts, errors
 from django_sitemaps_plus.health.engines import Health, all_engines
-from django_sitemaps_plus.health.levels import ERROR, WARNING
 from django_sitemaps_plus.models import (
     Change,
     EngineState,
@@ -31,10 +30,9 @@ from django_sitemaps_plus.models import (
     UrlChange,
 )
 from django_sitemaps_plus.pagination.lately import note_entries, today
-from tests.health.conftest import Small
 from tests.support.factories import articles
 from tests.support.further_apps import APPS
-from tests.support.helpers import run_command
+from tests.support.helpers import Small, run_command
 from tests.support.outbox_engines import Scripted
 from tests.support.outbox_world import happened, run, use
 from tests.testapp.models import Article
@@ -90,8 +88,9 @@ def is_private(settings: Any) -> None:
     Change.objects.create(section="article", key='["1"]', at=time.time())
 
 
-def was_not_reported(settings: Any) -> None:
-    Change.objects.create(section="article", key='["1"]', at=time.time() - 1000)
+def waits_for_long(settings: Any) -> None:
+    values = {"section": "article", "key": '["1"]', "at": time.time() - 1000}
+    Change.objects.create(created=True, **values)
 
 
 def rows_are_left_out(settings: Any) -> None:
@@ -139,7 +138,7 @@ def rejects(settings: Any) -> None:
 
 def is_called_otherwise(settings: Any) -> None:
     happened("/b/", "/c/")
-    enqueue()
+    pass_on()
     use(settings, two="Few")
 
 
@@ -158,7 +157,7 @@ WRONGS: list[tuple[Plant, str]] = [
         "Search engines are not notified: DEBUG is on: this is not a public site.",
     ),
     (is_private, "Search engines are not notified: "),
-    (was_not_reported, "1 change has waited for more than 15 minutes"),
+    (waits_for_long, "1 change has waited for more than 15 minutes"),
     (rows_are_left_out, "'article': 2 of its 25 rows are left out, more than MAX"),
     (pages_are_not_built, "'article': 1 of its 3 pages were never built"),
     (is_in_error, "Section 'article' is in error: No such column."),
@@ -187,6 +186,7 @@ WRONGS: list[tuple[Plant, str]] = [
 
 @pytest.mark.parametrize("apps", [APPS, []], ids=["all-apps", "core-alone"])
 @pytest.mark.parametrize(("plant", "text"), WRONGS)
+@pytest.mark.costly
 def test_each_wrong_is_red(
     sound: None, settings: Any, plant: Plant, text: str, apps: list[str]
 ) -> None:
@@ -356,14 +356,14 @@ def test_a_failure_is_over_with_the_changes_that_failed(sound: None) -> None:
     assert errors(alerts()) == []
     Change.objects.create(section="article", key='["1"]', at=time.time())
     (alert,) = errors(alerts())
-    assert "its changes cannot be reported: No such column." in alert.text
+    assert "its changes cannot be looked at: No such column." in alert.text
 
 
 def test_changes_that_wait_are_a_warning_where_nobody_is_notified(
     sound: None, settings: Any
 ) -> None:
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ENGINES": {}}
-    was_not_reported(settings)
+    waits_for_long(settings)
     (alert,) = [one for one in alerts(OWN) if one.waiting]
     assert (alert.level, alert.waiting) == (WARNING, 1)
 
@@ -443,6 +443,7 @@ def refuses(
 
 
 @pytest.mark.parametrize("status", [0, 200, 302, 401, 403, 404, 499])
+@pytest.mark.costly
 def test_what_only_a_person_can_mend_is_an_error_at_once(
     sound: None, status: int
 ) -> None:

@@ -11,8 +11,7 @@ import pytest
 from django.apps import apps
 from django.core.management import get_commands
 
-from django_sitemaps_plus.health.alerts import alerts, errors
-from django_sitemaps_plus.health.levels import NOTE
+from django_sitemaps_plus.health.alerts import NOTE, alerts, errors
 from tests.conftest import Register
 from tests.support.factories import articles
 from tests.support.helpers import ArticleSitemap, run_command

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps_plus.delivery.outbox import enqueue
+from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.gate import pass_on
 from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.health.engines import Health, all_engines
 from django_sitemaps_plus.models import EngineState, Submission
@@ -23,6 +24,8 @@ def test_engines_are_known_before_anything_was_sent(settings: Any) -> None:
         ("one", "www.example.com"),
         ("two", "www.example.com"),
     ]
+    known = engines()
+    assert [one.name for one in found] == [known["one"].name, known["two"].name]
     assert {one.health for one in found} == {Health.UNUSED}
     assert {one.health for one in all_engines("DEBUG is on.")} == {Health.REFUSED}
 
@@ -48,7 +51,7 @@ def test_health_follows_what_an_engine_does(settings: Any) -> None:
 def test_what_waits_for_a_quota_is_not_late(settings: Any) -> None:
     use(settings, one="Few")
     happened("/a/")
-    enqueue()
+    pass_on()
     Submission.objects.update(due_at=time.time() - 1000)
     [one] = all_engines("")
     assert (one.health, one.waiting, one.late) == (Health.UNUSED, 1, 1)
@@ -65,7 +68,7 @@ def test_what_is_paused_is_tried_after_the_longer_wait(settings: Any) -> None:
     use(settings, one="Few")
     now = time.time()
     happened("/a/")
-    enqueue()
+    pass_on()
     EngineState.objects.update(paused_until=now + 60, exhausted_until=now + 90)
     [one] = all_engines("")
     assert one.health is Health.PAUSED, "without a failure: an engine asked for it"
@@ -80,7 +83,7 @@ def test_what_is_paused_is_tried_after_the_longer_wait(settings: Any) -> None:
 def test_what_waits_is_counted_by_section(settings: Any) -> None:
     use(settings, one="Few")
     happened("/a/")
-    enqueue()
+    pass_on()
     Submission.objects.update(section="article")
     assert [one.waiting for one in all_engines("", ["article"])] == [1]
     assert [one.waiting for one in all_engines("", ["film"])] == [0]

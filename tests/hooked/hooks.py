@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,10 +95,8 @@ def documents(site: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 # When something changes
 
 
-def titles(
-    section: Any, keys: Collection[str], site: Any
-) -> Mapping[str, Sequence[str]]:
-    return _answer("titles", {key: ["Hooked"] for key in keys}, section, keys, site)
+def wants_titles() -> bool:
+    return _answer("wants_titles", True)
 
 
 def looks_back() -> float:
@@ -109,8 +107,8 @@ def changes_wait() -> float:
     return _answer("changes_wait", 60.0)
 
 
-def is_prompt() -> bool:
-    return _answer("is_prompt", False)
+def listens() -> bool:
+    return _answer("listens", True)
 
 
 # At work

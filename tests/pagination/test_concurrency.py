@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections import Counter
@@ -21,15 +20,14 @@ from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.queries import WAIT, section_row
-from tests.support.helpers import PagesSitemap
+from tests.support.helpers import PagesSitemap, later
 from tests.support.ledger_kinds import Number
 from tests.support.ledger_site import Site
-from tests.support.ledger_world import age, free_leases, place, read_entries
-from tests.support.processes import at_once, elsewhere
+from tests.support.ledger_world import HOURS, place, read_entries
+from tests.support.processes import THOROUGH, at_once, elsewhere
 
 Register = Callable[..., Any]
 
-THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -110,7 +108,7 @@ def test_one_request_of_all_waits_for_the_bounds_that_another_finds(
     sleepers.clear()
     assert site.get(1).status_code == 503
     assert sleepers == [], "somebody waits already"
-    free_leases()
+    later(HOURS, "claimed_until")
     assert site.get(1).status_code == 200
 
 
@@ -143,6 +141,7 @@ MEANWHILE: dict[str, Callable[[Site], Any]] = {
 
 @pytest.mark.parametrize("overflows", [False, True], ids=["it fits", "it is split"])
 @pytest.mark.parametrize("what", MEANWHILE)
+@pytest.mark.costly
 def test_whatever_happens_between_two_statements_harms_no_page(
     register: Register, what: str, overflows: bool
 ) -> None:
@@ -200,7 +199,7 @@ def begin(site: Site, overflows: bool) -> None:
     site.crawl()
     if overflows:
         site.insert(CROWD)
-    age(verified=True)
+    later(HOURS, "verified_at")
 
 
 def moments(begin: Callable[[], None], site: Site) -> Sequence[int]:
@@ -263,7 +262,7 @@ def test_what_is_held_is_one_owners_until_it_is_over(held: tuple[Any, Any]) -> N
     assert not take("next")
     give_back("next")
     assert not take("next"), "it was another's"
-    free_leases()
+    later(HOURS, "claimed_until")
     assert take("next")
     give_back("dead")
     assert not take("third")

@@ -9,10 +9,10 @@ import pytest
 from django_sitemaps_plus.health.alerts import Subject, alerts
 from django_sitemaps_plus.models import Page
 from tests.conftest import Register
-from tests.support.helpers import run_command
+from tests.support.helpers import later, run_command
 from tests.support.ledger_kinds import KINDS
 from tests.support.ledger_site import Site
-from tests.support.ledger_world import age
+from tests.support.ledger_world import HOURS
 
 pytestmark = [
     pytest.mark.django_db(transaction=True, databases=["default", "other"]),
@@ -63,6 +63,7 @@ def site(register: Register, request: pytest.FixtureRequest) -> Site:
 
 @pytest.mark.parametrize("is_saved", [False, True])
 @pytest.mark.parametrize("what", DAMAGE)
+@pytest.mark.costly
 def test_each_row_is_listed_once_again(
     site: Site, what: str, is_saved: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -71,7 +72,7 @@ def test_each_row_is_listed_once_again(
         for row in site.kind.all():
             row.save()
     for _ in range(3):
-        age(verified=True)
+        later(HOURS, "verified_at")
         for number in [None, *(page.number for page in site.pages())]:
             assert site.get(number).status_code in (200, 404, 503)
     found = site.settle()
@@ -84,6 +85,7 @@ def test_each_row_is_listed_once_again(
 
 
 @pytest.mark.parametrize("what", DAMAGE)
+@pytest.mark.costly
 def test_a_command_divides_it_anew(site: Site, what: str) -> None:
     DAMAGE[what]()
     codes = [run_command("build_sitemaps", "--reconcile", "--deep")[2] for _ in "12"]

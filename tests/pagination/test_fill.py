@@ -17,9 +17,10 @@ from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.pagination.bounds import KeyRange, fill
 from django_sitemaps_plus.protocol.limits import MAX_ENTRIES
 from django_sitemaps_plus.sitemaps import sections
+from tests.support.helpers import later
 from tests.support.ledger_kinds import VENDOR, Number
 from tests.support.ledger_site import Site
-from tests.support.ledger_world import Killed, age, killed_before
+from tests.support.ledger_world import HOURS, Killed, killed_before
 from tests.testapp.routers import ReplicaRouter
 
 Register = Callable[..., Any]
@@ -90,7 +91,7 @@ def test_exactly_as_many_rows_as_a_page_may_have_and_one_and_twice_as_many(
     # One more, an hour later: the page that was full is as it was.
     full = site.get(1).headers["ETag"]
     insert_rows(LIMIT, LIMIT + 1)
-    age(verified=True)
+    later(HOURS, "verified_at")
     assert site.index() == [1, 2]
     assert [on_page(site, 1), on_page(site, 2)] == [list(range(LIMIT)), [LIMIT]]
     assert site.get(1).headers["ETag"] == full
@@ -263,7 +264,7 @@ def test_bytes_divide_pages_as_entries_do(register: Register) -> None:
     site.kind.insert(
         [{"id": 10_005, "slug": f"{LONG}1"}, {"id": 1, "slug": f"{LONG}2"}]
     )
-    age(verified=True)
+    later(HOURS, "verified_at")
     halves = [items_of(site.get(number)) for number in (1, 3)]
     assert sorted(halves[0] + halves[1]) == sorted([*found[1], 1, 2])
     assert abs(len(halves[0]) - len(halves[1])) <= 1

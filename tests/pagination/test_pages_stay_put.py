@@ -17,10 +17,10 @@ from django_sitemaps_plus.models import Section
 from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.queries import upper_of
 from django_sitemaps_plus.sitemaps import sections
-from tests.support.helpers import settle
+from tests.support.helpers import later
 from tests.support.ledger_kinds import KINDS
 from tests.support.ledger_site import Site
-from tests.support.ledger_world import age, place, sitemap_class
+from tests.support.ledger_world import HOURS, place, sitemap_class
 
 Register = Callable[..., Any]
 
@@ -34,10 +34,10 @@ def test_a_full_page_stays_full_when_keys_grow(register: Register) -> None:
     site = Site(register)
     site.insert(range(10))
     site.get(1)
-    settle()
+    later(100, "changed_at")
     before = site.get(1)
     site.insert(range(10, 40))
-    age(verified=True)
+    later(HOURS, "verified_at")
     after = site.get(1)
     assert (after.content, after.headers) == (before.content, before.headers)
     assert site.crawl() == {
@@ -58,7 +58,7 @@ def test_pages_that_others_do_not_concern_keep_their_bytes_numbers_and_ranges(
     neighbours = [(site.get(n).headers["ETag"], site.page(n).version) for n in (1, 3)]
 
     def second() -> dict[int, list[int]]:
-        age(verified=True)
+        later(HOURS, "verified_at")
         site.get(2)
         found = site.settle()
         assert neighbours == [
@@ -92,7 +92,7 @@ def test_room_between_positions_never_runs_out(
     halvings = bounds.GAP.bit_length()
     for number in range(900, 900 - 2 * halvings, -1):
         site.insert([number])
-        age(verified=True)
+        later(HOURS, "verified_at")
         site.get(1)
     found = site.pages()
     assert found[-1].number == edge.number
@@ -187,5 +187,5 @@ def test_bad_rows_count_for_the_bounds_and_not_for_the_limit(
     shown = [number for page in found.values() for number in page]
     assert shown == [row for row in range(24) if row not in {1, 2, 3, 11}]
     site.insert(range(100, 103))
-    age(verified=True)
+    later(HOURS, "verified_at")
     assert sum(map(len, site.crawl().values())) == 23

@@ -14,9 +14,10 @@ from django_sitemaps_plus.models import Change, Page, PageFile, Section
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.queries import upper_of
 from django_sitemaps_plus.storing.freshness import fresh_state
+from tests.support.helpers import later
 from tests.support.ledger_kinds import KINDS, VENDOR, Kind
 from tests.support.ledger_site import Site
-from tests.support.ledger_world import age
+from tests.support.ledger_world import HOURS
 from tests.support.plans import (
     Statement,
     analyze,
@@ -90,6 +91,7 @@ def site(request: pytest.FixtureRequest, register: Register) -> Site:
     return made
 
 
+@pytest.mark.costly
 def test_page_two_hundred_is_read_by_a_range_of_the_index(site: Site) -> None:
     fill(site.source)
     with statements(site.kind.model._meta.db_table) as read:
@@ -101,6 +103,7 @@ def test_page_two_hundred_is_read_by_a_range_of_the_index(site: Site) -> None:
         assert f"({','.join(site.kind.columns)})>" in plan
 
 
+@pytest.mark.costly
 def test_every_bound_is_found_by_a_range_of_the_index(site: Site) -> None:
     with statements(site.kind.model._meta.db_table) as read:
         fill(site.source)
@@ -110,6 +113,7 @@ def test_every_bound_is_found_by_a_range_of_the_index(site: Site) -> None:
         assert_range_scan(statement)
 
 
+@pytest.mark.costly
 def test_a_split_reads_ranges_of_the_index(site: Site) -> None:
     fill(site.source)
     page = site.page(100)
@@ -131,7 +135,7 @@ def test_a_split_reads_ranges_of_the_index(site: Site) -> None:
         # Numbers leave no room between them: another page's rows come here.
         following = site.page(101)
         following.delete()
-    age(verified=True)
+    later(HOURS, "verified_at")
     with statements(site.kind.model._meta.db_table) as read:
         assert site.get(100).status_code == 200
     assert Page.objects.filter(section__name="site").latest("number").number > 200
@@ -152,14 +156,7 @@ def test_changes_of_a_page_are_found_by_their_index(register: Register) -> None:
     Change.objects.all().delete()
     Change.objects.bulk_create(
         (
-            Change(
-                section="site",
-                key=f'["{number}"]',
-                at=1,
-                page=8 + number // 300,
-                reported="[]",
-                reported_at=1,
-            )
+            Change(section="site", key=f'["{number}"]', at=1, page=8 + number // 300)
             for number in range(5 * ROWS)
         ),
         batch_size=2_000,

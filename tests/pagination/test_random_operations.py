@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import COSTLY
+from tests.support.helpers import later
 from tests.support.ledger_kinds import KINDS, Kind
 from tests.support.ledger_plain import PlainLedger, PlainPage
-from tests.support.ledger_world import World, age
+from tests.support.ledger_world import HOURS, World
+from tests.support.processes import THOROUGH
 
-THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
 #: Rows above which more are deleted than inserted.
 MANY = 160
 
@@ -50,7 +52,7 @@ class Operations:
             self.save_and_roll_back: 3,
             self.touch_some: 3,
             world.touch_everything: 1,
-            world.report: 4,
+            world.assign: 4,
             world.refresh: 4,
             self.request_a_page: 20,
             world.get_address: 8,
@@ -161,7 +163,7 @@ class Operations:
     # Time and code
 
     def let_an_hour_pass(self) -> None:
-        age(verified=True)
+        later(HOURS, "verified_at")
         for page in self.plain.pages:
             page.stale = True
 
@@ -208,10 +210,12 @@ def test_many_operations(
 ) -> None:
     seed = a_seed() + turn
     world = World(KINDS["integers"], register, seed)
-    run(world, Operations(world, settings), 1000 if THOROUGH else 300, seed)
+    count = 1000 if THOROUGH else 300 if COSTLY else 100
+    run(world, Operations(world, settings), count, seed)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+@pytest.mark.costly
 def test_every_kind_of_key(
     kind: Kind, register: Callable[..., Any], settings: Any
 ) -> None:

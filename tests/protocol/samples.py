@@ -7,7 +7,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django_sitemaps_plus.protocol.dates import w3c
-from django_sitemaps_plus.protocol.extensions import image_xml, news_xml, video_xml
+from django_sitemaps_plus.protocol.extensions import (
+    MEDIA,
+    Place,
+    image_xml,
+    news_xml,
+    video_xml,
+)
 from django_sitemaps_plus.protocol.locations import Origin, absolute, local_path
 from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import (
@@ -22,7 +28,7 @@ from django_sitemaps_plus.protocol.writers import (
 ORIGIN = Origin("https", "www.example.com")
 SITE = str(ORIGIN)
 BERLIN = ZoneInfo("Europe/Berlin")
-FULL_HEADER = urlset_header(images=True, videos=True, news=True)
+FULL_HEADER = urlset_header(MEDIA)
 
 
 def url_xml(
@@ -39,15 +45,16 @@ def url_xml(
 ) -> str:
     """Return a ``<url>``; ``zone`` is that of a naive lastmod."""
     path = local_path(loc, ORIGIN)
+    place = Place(SITE, path, zone)
     parts = [
         f"<url><loc>{SITE}{escape(path)}</loc>",
         "" if lastmod is None else lastmod_xml(w3c(lastmod, zone)),
         changefreq_xml(changefreq),
         priority_xml(priority),
         *(alternate_xml(code, absolute(href, ORIGIN)) for code, href in alternates),
-        *(image_xml(image, SITE) for image in images),
-        *(video_xml(video, SITE, path, zone) for video in videos),
-        *(news_xml(article, zone) for article in news),
+        *(image_xml(image, place) for image in images),
+        *(video_xml(video, place) for video in videos),
+        *(news_xml(article, place) for article in news),
         "</url>\n",
     ]
     return "".join(parts)

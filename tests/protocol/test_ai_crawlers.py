@@ -8,8 +8,7 @@ from urllib.robotparser import RobotFileParser
 
 import pytest
 
-from django_sitemaps_plus.protocol.ai_crawlers import PRESETS
-from django_sitemaps_plus.protocol.robots import Group, rules_txt
+from django_sitemaps_plus.protocol.robots import PRESETS, Group, rules_txt
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "robots.md"
 

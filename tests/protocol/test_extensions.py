@@ -17,17 +17,18 @@ from django_sitemaps_plus.protocol.entries import (
     Video,
 )
 from django_sitemaps_plus.protocol.errors import EntryError
-from django_sitemaps_plus.protocol.extensions import news_xml, video_xml
+from django_sitemaps_plus.protocol.extensions import Place, news_xml, video_xml
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 
 SITE = "https://www.example.com"
 VIDEO = Video("/thumb.jpg", "Tea", "How to make tea.", content_loc="/tea.mp4")
+PLACE = Place(SITE, "/tea/", UTC)
 NEWS = News("The Tea Times", "en", "2026-01-02", "Tea")
 
 
 def write(loc: str = "/tea/", origin: str = SITE, **fields: Any) -> str:
     """Return the XML of a good video with some fields changed."""
-    return video_xml(replace(VIDEO, **fields), origin, loc, UTC)
+    return video_xml(replace(VIDEO, **fields), Place(origin, loc, UTC))
 
 
 def test_a_video_says_everything() -> None:
@@ -70,7 +71,7 @@ def test_a_video_says_everything() -> None:
 <video:live>no</video:live>
 """
     tags = tags.replace("\n", "").replace("|", "\n")
-    assert video_xml(video, SITE, "/tea/", UTC) == f"<video:video>{tags}</video:video>"
+    assert video_xml(video, PLACE) == f"<video:video>{tags}</video:video>"
 
 
 @pytest.mark.parametrize(
@@ -194,12 +195,12 @@ def test_behind_the_mark_paths_are_compared_and_stamped() -> None:
 )
 def test_an_illegal_field_of_news_is_named(field: str, value: Any, reason: str) -> None:
     with pytest.raises(EntryError, match=f"(?s)news.{field}.*{reason}"):
-        news_xml(replace(NEWS, **{field: value}), UTC)
+        news_xml(replace(NEWS, **{field: value}), PLACE)
 
 
 @pytest.mark.parametrize("language", ["en", "deu", "zh-cn", "zh-tw"])
 def test_news_says_everything(language: str) -> None:
-    assert news_xml(replace(NEWS, language=language), UTC) == (
+    assert news_xml(replace(NEWS, language=language), PLACE) == (
         "<news:news><news:publication><news:name>The Tea Times</news:name>"
         f"<news:language>{language}</news:language></news:publication>"
         "<news:publication_date>2026-01-02</news:publication_date>"

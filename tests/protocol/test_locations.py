@@ -17,6 +17,7 @@ from django_sitemaps_plus.protocol.locations import (
     Origin,
     absolute,
     local_path,
+    page_of,
     plain,
     refuse_ambiguous,
     refuse_outside,
@@ -153,6 +154,33 @@ def test_a_host_is_compared_as_punycode() -> None:
     assert local_path("https://xn--bcher-kva.example:8443/x", site) == "/x"
 
 
+def test_a_url_of_the_site_may_lack_its_scheme() -> None:
+    """As django-hosts writes it."""
+    assert local_path("//www.example.com/a/", SITE) == "/a/"
+    assert local_path("//WWW.example.com:443?b", SITE) == "/?b"
+    plain = Origin.parse("http://www.example.com:8000")
+    assert local_path("//www.example.com:8000/ä", plain) == "/%C3%A4"
+    assert absolute("//WWW.example.com/a/", SITE) == f"{SITE}/a/"
+    assert absolute("//other.example/a/", plain) == "http://other.example/a/"
+
+
+@pytest.mark.parametrize(
+    ("location", "page"),
+    [
+        ("", "/"),
+        ("#about", "/"),
+        ("/a/#b#c", "/a/"),
+        ("/a/?b=%23#c", "/a/?b=%23"),
+        ("https://other.example/#/a", "https://other.example/"),
+        ("/a/%23b", "/a/%23b"),
+        (None, None),
+        (b"/#a", b"/#a"),
+    ],
+)
+def test_the_page_of_which_a_location_is_a_part(location: Any, page: Any) -> None:
+    assert page_of(location) == page
+
+
 ILLEGAL_ANYWHERE = [
     (None, "not a text"),
     (b"/a", "not a text"),
@@ -162,7 +190,6 @@ ILLEGAL_ANYWHERE = [
     ("?a", "neither a path nor"),
     ("javascript:alert(1)", "neither a path nor"),
     ("ftp://www.example.com/", "neither a path nor"),
-    ("//www.example.com/a", "two slashes"),
     ("https:///a", "no host"),
     ("https://ann:secret@www.example.com/a", "credentials"),
     ("https://@www.example.com/a", "credentials"),
@@ -186,6 +213,10 @@ ILLEGAL_ANYWHERE = [
         *ILLEGAL_ANYWHERE,
         ("http://www.example.com/a", "not a URL of https://www.example.com"),
         ("https://example.com/a", "not a URL of"),
+        ("//example.com/a", "not a URL of"),
+        ("//www.example.com:8443/a", "not a URL of"),
+        ("//www.example.com//a", "two slashes"),
+        ("///a", "no host"),
         ("https://www.example.com.evil.example/a", "not a URL of"),
         ("https://www.example.com:8443/a", "not a URL of"),
         ("https://www.example.com//a", "two slashes"),
@@ -392,6 +423,9 @@ def test_what_is_proved_of_many_is_true_of_each(
 
 def test_slugs_and_endings_are_proved_at_once() -> None:
     assert unambiguous(["/", "/", ".html"], ["news\nv1.2", "one\ntwo..three"])
+    assert not unambiguous(["/", "/"], [".\nnews"])
+    assert not unambiguous(["/", "/"], ["news\n."])
+    assert not unambiguous(["/", "/"], ["news\nold/."])
 
 
 def test_a_path_outside_the_folder_of_the_sitemap() -> None:

@@ -171,6 +171,9 @@ def test_nothing_to_say_is_an_empty_file() -> None:
         (Group(("*",), usage=(("/a\nb", ()),)), "content_usage .*: not one line"),
         (Group(("*",), crawl_delay=-1), "crawl_delay -1: not within"),
         (Group(("*",), crawl_delay=float("nan")), "crawl_delay nan"),
+        (Group(("*",), clean_param=("a b",)), "clean_param 'a b': not like"),
+        (Group(("*",), clean_param=("a /b\nDisallow: /",)), "clean_param .*: not like"),
+        (Group(("*",), clean_param=("a" * 501,)), "clean_param .*: not like"),
     ],
 )
 def test_what_would_break_a_line_is_refused(group: Group, reason: str) -> None:

@@ -158,7 +158,7 @@ def schema(root: str, folder: Path, scratch: Path) -> Any:
         return None
     (scratch / "xhtml.xsd").write_text(XHTML)
     files = {SITEMAP: folder / root, NAMESPACES["xhtml"]: scratch / "xhtml.xsd"}
-    for prefix in ("image", "video", "news"):
+    for prefix in NAMESPACES.keys() - {"s", "xhtml"}:
         file = folder / f"sitemap-{prefix}.xsd"
         if not file.exists():
             file = scratch / file.name

@@ -170,7 +170,7 @@ ENTRY = url_xml("/").encode()
 
 def test_a_page_counts_its_entries_and_bytes() -> None:
     written: list[bytes] = []
-    header = urlset_header(images=True)
+    header = urlset_header(["images"])
     writer = UrlsetWriter(written.append, header=header, max_entries=5)
     writer.add_xml(ENTRY * 3, entries=3)
     with pytest.raises(PageFull, match="page full: 3 of 5 entries"):

@@ -20,7 +20,7 @@ from django_sitemaps_plus.models import Change, Page, Section, Submission, UrlCh
 from tests.support.fakes.indexnow import FakeIndexNow
 from tests.support.fakes.ports import free_port
 from tests.support.fakes.webhook import FakeWebhook, Heard
-from tests.support.processes import ROOT, given, within
+from tests.support.processes import ROOT, THOROUGH, given, within
 
 from . import reader
 from .nursery import Nursery
@@ -28,7 +28,6 @@ from .site import HOST, INTERVAL, KEY, ORIGIN, settings_of
 from .truth import Entry
 from .verdict import Event
 
-THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
 #: Seconds for which at most the dead keep others away, and in which all that they held
 #: has to be free.
 CLAIM, FREE = 16.0, 20.0

@@ -9,9 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from django.db.models import F
-
-from django_sitemaps_plus.models import Page
+from tests.support.helpers import later
 from tests.support.processes import within
 from tests.testapp.models import Article
 
@@ -52,16 +50,10 @@ def expected() -> list[str]:
     return [path_of(slug) for slug in rows.values_list("slug", flat=True)]
 
 
-def age_pages(seconds: float) -> None:
-    """Let time go by since pages were read, compared or asked for."""
-    columns = ("read_at", "verified_at", "asked_at", "changed_at")
-    Page.objects.update(**{column: F(column) - seconds for column in columns})
-
-
 def begin_slowly(site: Ground) -> None:
     """Have a change of the first page wait, and whoever builds a page."""
     site.manage("build_sitemaps")
-    age_pages(3000)
+    later(3000, "read_at", "verified_at", "asked_at", "changed_at")
     site.nursery.run("save", slugs=[[3, "new"]])
     (site.folder / "wait").touch()
 

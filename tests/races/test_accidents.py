@@ -16,6 +16,7 @@ from django.db.models import F
 
 from django_sitemaps_plus.models import Page, PageFile, Section, UrlChange
 from django_sitemaps_plus.pagination.deploys import IN_USE
+from tests.support.helpers import later
 from tests.support.processes import within
 from tests.testapp.models import Article
 
@@ -24,7 +25,6 @@ from .reader import Answer
 from .slow import (
     COUNT,
     HOURS,
-    age_pages,
     begin_slowly,
     check_given_back,
     expected,
@@ -75,7 +75,7 @@ def test_eight_requests_for_pages_whose_builders_were_killed(tmp_path: Path) -> 
         first, second, third = site.pages("slow")
         server = site.serve("gunicorn", "--workers", "4")
         Article.objects.filter(pk=3).update(slug="new")
-        age_pages(HOURS)
+        later(HOURS, "read_at", "verified_at", "asked_at", "changed_at")
         PageFile.objects.filter(page=Page.objects.order_by("position")[1]).delete()
         (tmp_path / "die").touch()
         for path in (first, second):
@@ -110,6 +110,7 @@ def test_eight_requests_for_pages_whose_builders_were_killed(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("kind", "leaves"), [("gunicorn", False), ("uvicorn", True)])
+@pytest.mark.costly
 def test_a_server_that_is_stopped_gives_back_what_it_holds(
     kind: str, leaves: bool, tmp_path: Path
 ) -> None:
@@ -169,6 +170,7 @@ def watch(seconds: float, pages: dict[int, list[str]]) -> None:
 
 
 @pytest.mark.parametrize("definition", ["priority", "lastmod"])
+@pytest.mark.costly
 def test_old_and_new_code_side_by_side(definition: str, tmp_path: Path) -> None:
     """No page goes back and forth, nor are engines told of a URL again and again."""
     with ground(tmp_path, "old") as site:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from tests.conftest import COSTLY
+
 from .arena import Arena, arena
 from .ground import THOROUGH, Server
 from .verdict import Rules
@@ -33,7 +35,7 @@ if THOROUGH:
     KINDS["postgresql"] += [("", {"isolation_level": level}) for level in (3, 4)]
     KINDS["mysql"].append(("", {"isolation_level": "repeatable read"}))
 
-SECONDS, WRITERS = (90.0, 6) if THOROUGH else (5.0, 3)
+SECONDS, WRITERS = (90.0, 6) if THOROUGH else (5.0 if COSTLY else 2.0, 3)
 #: Seconds that a writer pauses at most.
 PAUSE = 0.2 if THOROUGH else 0.04
 
@@ -98,6 +100,7 @@ def each_kind(*, first: bool = False) -> Any:
 
 
 @each_kind()
+@pytest.mark.costly
 def test_all_at_once(
     journal_mode: None, options: dict[str, Any], tmp_path: Path
 ) -> None:

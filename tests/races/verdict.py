@@ -39,8 +39,6 @@ class Event(NamedTuple):
     kind: str
     location: str
     at: float
-    #: For feeds alone: engines were told of it as changed.
-    late: bool
 
 
 @dataclass
@@ -91,7 +89,7 @@ class Look:
         """Return whether a row may be missing, because it would be here."""
         own = [page for page in self.pages if page.lower <= span.key < page.upper]
         if not self.line["quiet"] and any(page.entries == 0 for page in own):
-            # A page that was empty is in an index when its first entry was reported.
+            # A page that was empty is in an index once it was built.
             return True
         if self.is_index or not own:
             return not self.is_noted
@@ -166,9 +164,9 @@ class Verdict:
                 self.wrong("listed, and last reported as removed", url[1], url)
             causes = sum(self._changes(url[0], span) for span in spans)
             causes += sum(self.truth.hints[key] for key in {s.key for s in spans})
-            told = sum(not event.late for event in found)
-            if told > 2 * causes:
-                self.wrong("more events than changes", f"{told}: {causes}", url)
+            if len(found) > 2 * causes:
+                what = f"{len(found)}: {causes}"
+                self.wrong("more events than changes", what, url)
         for event in self.events:
             url, until = (event.section, event.location), event.at + CLOCKS
             if self.truth.states(url, -math.inf, until) <= {None}:
@@ -197,15 +195,21 @@ class Verdict:
             self._check_known(url, self.posts.get(url[1], ()), "submitted")
 
     def check_webhooks(self, heard: dict[str, dict[str, list[Heard]]]) -> None:
-        """Who hears all knows what is listed; the others heard all of their kind."""
+        """
+        Who hears all knows what is listed; the others heard what was of their kind.
+
+        As far as that was the last: what is taken back before it is passed on is told
+        to nobody.
+        """
         self.heard = heard
         for url in self.truth.by_url:
             self._check_heard(url, heard["all"].get(url[1], []))
         for webhook in set(heard) - {"all"}:
             for url, events in self.by_url.items():
-                last = max((e.at for e in events if e.kind == webhook), default=None)
+                last = max(events, key=lambda event: event.at)
                 told = [one.at for one in heard[webhook].get(url[1], ())]
-                if last is not None and max(told, default=-math.inf) < last - CLOCKS:
+                is_late = max(told, default=-math.inf) < last.at - CLOCKS
+                if last.kind == webhook and is_late:
                     self.wrong(f"{webhook}, and nobody told", url[1], url)
             for location, found in heard[webhook].items():
                 if {one.kind for one in found} != {webhook}:

@@ -22,7 +22,6 @@ from django_sitemaps_plus.rendering import digest as digests
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import Site, working_for
-from tests.support.helpers import PagesSitemap
 from tests.testapp.models import Article
 from tests.testapp.views import anything
 
@@ -128,13 +127,6 @@ def test_what_cannot_be_written_down_is_told_by_its_type(
     before = digest(register, changed(changefreq=Unwritten()))
     assert digest(register, changed(changefreq=Unwritten())) == before
     assert digest(register, changed()) != before
-
-
-def test_a_section_by_position_is_not_compared_by_the_clock(
-    register: Callable[..., Any],
-) -> None:
-    register("pages", PagesSitemap)
-    assert not digests.definition(source("pages")).clock
 
 
 @pytest.mark.parametrize(

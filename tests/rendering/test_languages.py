@@ -9,16 +9,32 @@ from urllib.parse import urlsplit
 import pytest
 from django.conf.urls.i18n import i18n_patterns
 from django.core.checks import run_checks
-from django.db.models import F
+from django.db.models import CharField, F, Func, QuerySet, Value
+from django.db.models.functions import Concat
 from django.test import Client
 from django.urls import include, path, reverse
+from django.utils.translation import get_language, override
 
-from django_sitemaps_plus import Route, Sitemap
-from django_sitemaps_plus.models import Page
+from django_sitemaps_plus import Related, Route, Sitemap
+from django_sitemaps_plus.changes.dependencies import dependencies
+from django_sitemaps_plus.models import Page, Section
+from django_sitemaps_plus.protocol.entries import Image
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.rendering.reader import Reader
+from django_sitemaps_plus.sitemaps.attributes import (
+    alias,
+    annotated,
+    attribute_of,
+    declared_expressions,
+    in_language,
+    tags,
+)
+from django_sitemaps_plus.sitemaps.sections import source
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 from tests.support.factories import NoteFactory
 from tests.support.helpers import crawled, urlset
-from tests.support.two_paths import instances
-from tests.testapp.models import Note
+from tests.support.two_paths import both, instances
+from tests.testapp.models import Article, Category, Note
 from tests.testapp.views import anything
 
 pytestmark = pytest.mark.django_db
@@ -187,3 +203,180 @@ def test_the_default_language_is_also_that_of_x_default(
         if one.id == "sitemaps_plus.W004"
     ]
     assert str(found.hint).startswith("Add 'en' to languages.")
+
+
+# Values that are others in each language
+
+
+class Resolved(Func):
+    """The title in German, the slug in others: decided when it is resolved."""
+
+    def resolve_expression(self, query: Any = None, *args: Any, **options: Any) -> Any:
+        name = "title" if get_language() == "de" else "slug"
+        return F(name).resolve_expression(query, *args, **options)
+
+
+class Compiled(Func):
+    """The same, decided when it becomes SQL."""
+
+    output_field = CharField()
+
+    def as_sql(self, compiler: Any, connection: Any, **options: Any) -> Any:
+        slug, title = self.source_expressions
+        return compiler.compile(title if get_language() == "de" else slug)
+
+
+class Translating(QuerySet[Any]):
+    """What django-modeltranslation does: it changes the very F that it is given."""
+
+    def annotate(self, *args: Any, **named: Any) -> Any:
+        for value in named.values():
+            if isinstance(value, F) and value.name == "slug" and get_language() == "de":
+                value.name = "title"
+        return super().annotate(*args, **named)
+
+
+def translated(items: Any = None, **declared: Any) -> type[Sitemap]:
+    """Return a sitemap in two languages."""
+    declared |= {"i18n": True, "alternates": True, "languages": ["en", "de"]}
+    declared["items"] = lambda self: (items or Article.objects).all()
+    return type("Translated", (Sitemap,), declared)
+
+
+SPOKEN = {
+    "resolved": (Resolved(), None),
+    "compiled": (Compiled("slug", "title"), None),
+    "of a function": (Concat(Resolved(), Value("")), None),
+    "by the queryset": (F("slug"), Translating(Article)),
+}
+
+
+@pytest.mark.parametrize("how", SPOKEN)
+def test_each_language_has_its_own_columns(
+    client: Client, register: Any, how: str
+) -> None:
+    """On both paths, in contrib's views too, and on every page anew."""
+    slug, items = SPOKEN[how]
+    Article.objects.create(slug="rain", title="regen", weight=0.5)
+    Article.objects.create(slug="sun", title="sonne", weight=0.5)
+    cls = translated(
+        items,
+        location=Route("/x/{slug}/", slug=slug),
+        priority=F("weight"),
+    )
+    paths = ["rain", "regen", "sun", "sonne"]
+    both(client, register, cls)
+    for _ in range(2):
+        entries = urlset(client.get("/sitemap-rows-1.xml"))
+        assert [urlsplit(one.loc).path for one in entries] == [
+            f"/x/{path}/" for path in paths
+        ]
+        links = {k: urlsplit(v).path for k, v in entries[0].alternates.items()}
+        assert links == {"en": "/x/rain/", "de": "/x/regen/"}
+        Page.objects.all().delete()
+        Section.objects.all().delete()
+    with override("de"):
+        found = [urlsplit(one["location"]).path for one in cls().get_urls()]
+    assert found == [f"/x/{path}/" for path in paths]
+
+
+@pytest.mark.parametrize("images", [Resolved(), [Image(Resolved())]])
+def test_a_location_without_a_route_images_and_titles_are_translated(
+    client: Client, register: Any, images: Any
+) -> None:
+    Article.objects.create(slug="/rain/", title="/regen/", weight=0.5)
+    own = {"location": Resolved(), "item_title": Resolved(), "images": images}
+    both(client, register, translated(**own, priority=F("weight")))
+    entries = urlset(client.get("/sitemap-rows-1.xml"))
+    assert [urlsplit(one.loc).path for one in entries] == ["/rain/", "/regen/"]
+    given = [urlsplit(one.images[0]).path for one in entries]
+    assert given == ["/rain/", "/regen/"]
+    reader = Reader(source("rows"), PLACEHOLDER_SITE, with_titles=True)
+    (batch,) = reader.by_key(None, None, 10)
+    assert [list(column) for column in batch.titles] == [["/rain/"], ["/regen/"]]
+
+
+IMAGE = Compiled("film", "title")
+
+
+@pytest.mark.parametrize("value", [IMAGE, Image(IMAGE), Concat(IMAGE, Value(""))])
+def test_related_rows_are_read_in_each_language_that_has_others(
+    client: Client,
+    register: Any,
+    django_assert_num_queries: Any,
+    value: Any,
+) -> None:
+    article = Article.objects.create(slug="rain", title="regen", weight=0.5)
+    for name in ("one", "two"):
+        article.photos.create(film=f"/{name}/", title=f"/{name}/de/")
+    cls = translated(
+        location=Route("/x/{slug}/", slug=F("slug")),
+        images=Related("photos", value),
+        priority=F("weight"),
+    )
+    both(client, register, cls)
+    given = urlset(client.get("/sitemap-rows-1.xml"))
+    assert [[urlsplit(one).path for one in entry.images] for entry in given] == [
+        ["/one/", "/two/"],
+        ["/one/de/", "/two/de/"],
+    ]
+    own = {"images": Related("photos", F("film")), "location": Resolved()}
+    register("usual", type("Usual", (cls,), own))
+    with django_assert_num_queries(2):
+        [*Reader(source("usual"), PLACEHOLDER_SITE).by_key(None, None, 10)]
+
+
+def test_what_is_the_same_in_each_language_is_read_once() -> None:
+    sitemap = translated(location=Route("/x/{a}/{b}/", a=F("slug"), b=Resolved()))()
+    every = annotated(sitemap.items(), declared_expressions(sitemap), sitemap)
+    assert [*every.query.annotations] == [
+        "sitemaps_plus_location_a",
+        "sitemaps_plus_location_b",
+        "sitemaps_plus_location_b-de",
+    ]
+
+
+@pytest.mark.parametrize("part", [None, 0])
+def test_an_alias_in_a_language_is_of_the_same_attribute(part: int | None) -> None:
+    """So an image that fails in one language costs the image, not the URL."""
+    assert attribute_of(in_language(alias("images", part), "pt-br")) in tags()
+
+
+def test_another_column_in_one_language_is_another_definition(register: Any) -> None:
+    def digest(slug: Any) -> str:
+        register("rows", translated(location=Route("/x/{slug}/", slug=slug)))
+        return definition(source("rows")).digest
+
+    assert digest(Resolved()) != digest(F("slug"))
+    assert digest(Compiled("slug", "title")) != digest(Compiled("slug", "photo"))
+
+    def of_photos(name: str) -> str:
+        class Spoken(Func):
+            def resolve_expression(self, query: Any = None, *a: Any, **o: Any) -> Any:
+                own = name if get_language() == "de" else "slug"
+                return F(own).resolve_expression(query, *a, **o)
+
+        images = Related("photos", Spoken())
+        register("rows", translated(location=Resolved(), images=images))
+        return definition(source("rows")).digest
+
+    assert of_photos("title") != of_photos("photo")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_related", [False, True])
+def test_a_row_that_only_another_language_reads_is_depended_on(
+    register: Any, *, is_related: bool
+) -> None:
+    class Filed(Func):
+        def resolve_expression(self, query: Any = None, *args: Any, **o: Any) -> Any:
+            name = "category__slug" if get_language() == "de" else "slug"
+            return F(name).resolve_expression(query, *args, **o)
+
+    slug = F("slug") if is_related else Filed()
+    images = Related("photos", Filed()) if is_related else None
+    location = Route("/x/{slug}/", slug=slug)
+    register("rows", translated(location=location, images=images))
+    known = dependencies(source("rows"))
+    assert known is not None
+    assert known.related[Category].fields == {"slug"}

@@ -103,6 +103,7 @@ def tags_of(name: str, page: bytes) -> int:
 
 
 @pytest.mark.parametrize(("name", "value", "reason", "left"), FAULTS, ids=IDS)
+@pytest.mark.costly
 def test_the_faulty_tag_is_left_out_and_reported(
     client: Client, register: Any, name: str, value: Any, reason: str, left: bytes
 ) -> None:

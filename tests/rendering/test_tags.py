@@ -1,7 +1,8 @@
-"""A changefreq or priority that cannot be costs the tag, never the URL."""
+"""A lastmod, changefreq or priority that cannot be costs the tag, never the URL."""
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from typing import Any
 
@@ -39,6 +40,14 @@ VALUES: list[tuple[str, Any, str]] = [
     ("priority", raising, "priority: LookupError: no idea"),
     ("priority", "".lower, "priority <built-in method lower"),
     ("priority", Unprintable(), "priority <Unprintable"),
+    ("lastmod", "unknown", "lastmod: date 'unknown': not a W3C Datetime"),
+    ("lastmod", "0000-00-00", "lastmod: date '0000-00-00': "),
+    ("lastmod", "2026", "lastmod '2026': the schemas want YYYY-MM-DD at least"),
+    ("lastmod", 1_767_225_600, "lastmod: date 1767225600: neither a date nor a text"),
+    ("lastmod", dt.time(9), "lastmod: date datetime.time(9, 0): neither a date nor"),
+    ("lastmod", dt.datetime(1, 1, 1), "lastmod: date datetime.datetime(1, 1, 1"),  # noqa: DTZ001
+    ("lastmod", raising, "lastmod: LookupError: no idea"),
+    ("lastmod", Unprintable(), "lastmod: date <Unprintable"),
 ]
 IDS = [f"{name}-{index}" for index, (name, _, _) in enumerate(VALUES)]
 
@@ -57,6 +66,7 @@ def of_list(self: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(("name", "value", "reason"), VALUES, ids=IDS)
+@pytest.mark.costly
 def test_every_url_is_listed_without_the_tag_and_the_first_row_is_reported(
     client: Client, register: Any, name: str, value: Any, reason: str
 ) -> None:
@@ -68,15 +78,15 @@ def test_every_url_is_listed_without_the_tag_and_the_first_row_is_reported(
     for section in ("by-key", "by-position"):
         entries = urlset(client.get(f"/sitemap-{section}-1.xml"))
         assert len(entries) == 30
-        assert all(entry.changefreq is entry.priority is None for entry in entries)
-        page = Page.objects.get(section__name=section)
-        ((label, problem),) = page.problems
-        assert problem.startswith(f"listed without {reason}")
-        assert page.bad == 0
-    assert label == "'/0/'"
-    out, err, code = run_command("build_sitemaps", "--reconcile", "by-key")
-    assert (err, code) == ("", 0)
-    assert f"  Row {made[0].pk} is listed without {reason}" in out
+        assert all(getattr(entry, name) is None for entry in entries)
+    page = Page.objects.get()
+    ((_, problem),) = page.problems
+    assert problem.startswith(f"listed without {reason}")
+    assert page.bad == 0
+    for section, label in (("by-key", made[0].pk), ("by-position", "'/0/'")):
+        out, err, code = run_command("build_sitemaps", "--reconcile", section)
+        assert (err, code) == ("", 0)
+        assert f"  Row {label} is listed without {reason}" in out
 
 
 @pytest.mark.parametrize(("name", "value", "reason"), VALUES, ids=IDS)
@@ -102,6 +112,29 @@ def test_a_column_and_a_constant_too(client: Client, register: Any) -> None:
         "listed without changefreq 'sometimes'",
         "listed without priority 7.5",
     ]
+
+
+def test_texts_of_a_column_that_are_no_dates(client: Client, register: Any) -> None:
+    register("article", type("Odd", (ArticleSitemap,), {"lastmod": F("title")}))
+    for title in ("2026-01-02", "unknown", "", "2026-01-02 03:04"):
+        articles(1, title=title)
+    entries = urlset(client.get("/sitemap-article-1.xml"))
+    assert [entry.lastmod for entry in entries] == ["2026-01-02", None, None, None]
+    reasons = [reason for _, reason in Page.objects.get().problems]
+    assert [reason[:39] for reason in reasons] == [
+        "listed without lastmod: date 'unknown':",
+        "listed without lastmod: date '2026-01-0",
+    ]
+
+
+def test_what_contrib_takes_for_no_lastmod_is_none(
+    client: Client, register: Any
+) -> None:
+    register("article", declared("lastmod", False, model=Article))
+    articles(2)
+    entries = urlset(client.get("/sitemap-article-1.xml"))
+    assert [entry.lastmod for entry in entries] == [None, None]
+    assert Page.objects.get().problems == []
 
 
 def test_on_error_raise_raises_for_a_tag_too(

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -15,11 +15,13 @@ from django_sitemaps_plus import Sitemap, touch
 from django_sitemaps_plus.building import refresh
 from django_sitemaps_plus.models import Change, Page, Section
 from django_sitemaps_plus.serving import documents
+from django_sitemaps_plus.serving import listed as serving_listed
 from django_sitemaps_plus.sitemaps.sections import source
 from tests.support.factories import articles
 from tests.support.helpers import (
     ArticleSitemap,
     PagesSitemap,
+    Small,
     as_older_code,
     body,
     crawled,
@@ -40,12 +42,6 @@ def no_articles(self: Any) -> Any:
     return Article.objects.none()
 
 
-class Small(ArticleSitemap):
-    """Ten articles to a page."""
-
-    limit = 10
-
-
 def keep(count: int) -> None:
     """Leave or make as many articles as that, and let the ledger know."""
     there = list(Article.objects.order_by("-pk").values_list("pk", flat=True))
@@ -64,6 +60,7 @@ def kind(client: Client, address: str) -> str:
 
 
 @pytest.mark.parametrize("address", ["/sitemap.xml", "/sitemap-small.xml"])
+@pytest.mark.costly
 def test_an_index_stays_one_until_there_are_clearly_fewer(
     client: Client, register: Any, address: str
 ) -> None:
@@ -176,24 +173,22 @@ def lastmods(client: Client) -> dict[str, str | None]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_index_says_that_a_page_changed_as_soon_as_that_is_reported(
+def test_an_index_says_which_pages_changed_once_they_are_rebuilt(
     client: Client, large: list[Article]
 ) -> None:
     former = lastmods(client)
     large[12].slug = "b"
     large[12].save()
     large[0].delete()
-    assert lastmods(client) == former
-    refresh.report_all([source("small")], place())
+    assert lastmods(client) == former, "nobody knows yet what the pages list"
+    client.get("/sitemap-small-2.xml")
     after = lastmods(client)
-    # What was deleted was not reported with an entry.
     assert [name for name in after if after[name] != former[name]] == ["-small-2.xml"]
-    # A build keeps it, and it never goes back.
     for number in (1, 2, 3):
         client.get(f"/sitemap-small-{number}.xml")
     built = lastmods(client)
-    assert built["-small-2.xml"] >= after["-small-2.xml"]
-    assert built["-small-1.xml"] > former["-small-1.xml"], "now it is known"
+    assert built["-small-1.xml"] > former["-small-1.xml"]
+    assert built["-small-2.xml"] == after["-small-2.xml"]
     assert built["-small-3.xml"] == former["-small-3.xml"]
 
 
@@ -207,12 +202,40 @@ def test_an_index_drops_a_page_that_was_emptied_and_lists_it_again(
     client.get("/sitemap-small-2.xml")
     assert "-small-2.xml" not in lastmods(client)
     assert urlset(client.get("/sitemap-small-2.xml")) == []
-    # A save that is reported brings it back, and so does the build.
     Article.objects.create(pk=second[0].pk, slug="back")
-    refresh.report_all([source("small")], place())
+    refresh.assign_all([source("small")])
+    refresh.refresh_all([source("small")], place())
     assert "-small-2.xml" in lastmods(client)
-    client.get("/sitemap-small-2.xml")
-    assert "-small-2.xml" in lastmods(client)
+
+
+def test_an_index_is_not_empty_because_the_database_fails(
+    client: Client, large: list[Article], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(names: Any) -> Any:
+        raise DatabaseError("no such column")
+
+    monkeypatch.setattr(serving_listed, "sections_called", fail)
+    assert client.get("/sitemap.xml").status_code == 503
+
+
+def test_what_is_stored_of_a_section_is_deleted_once_it_is_paged_by_position(
+    client: Client, large: list[Article], register: Any
+) -> None:
+    register("small", Lettered)
+    assert len(urlset(client.get("/sitemap-small.xml"))) == 5
+    assert not Page.objects.filter(section__name="small").exists()
+
+
+def test_a_section_that_cannot_be_filled_any_more_is_listed_as_it_was(
+    client: Client, large: list[Article], register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any) -> Any:
+        raise ValueError("a row's key is None")
+
+    former = listed(client.get("/sitemap.xml"))
+    Section.objects.filter(name="small").update(filled=False)
+    monkeypatch.setattr(serving_listed, "fill", fail)
+    assert listed(client.get("/sitemap.xml")) == former, "each page once"
 
 
 # Merged entries
@@ -313,9 +336,11 @@ def test_what_is_above_50_mb_together_is_an_index(
         Section.objects.all().delete()
         monkeypatch.setattr(documents, "MAX_BYTES", most)
         assert kind(client, "/sitemap.xml") == expected
+        known = Section.objects.filter(name="").values_list("is_index", flat=True)
+        assert any(known) is (expected == "index"), "not joined for each request"
 
 
-def test_empty_sections_are_not_listed_and_broken_ones_are(
+def test_empty_sections_are_not_listed_nor_is_one_that_was_never_built(
     client: Client, register: Any
 ) -> None:
     register("empty", type("Empty", (Small,), {"items": no_articles}))
@@ -323,19 +348,40 @@ def test_empty_sections_are_not_listed_and_broken_ones_are(
     register("small", Small)
     articles(11, title="bad")
     assert urlset(client.get("/sitemap-empty-1.xml")) == []
-    assert listed(client.get("/sitemap.xml")) == [
-        f"{START}-broken-1.xml",
-        f"{START}-small-1.xml",
-        f"{START}-small-2.xml",
-    ]
-    assert client.get("/sitemap-broken-1.xml").status_code == 503
+    # Not an index that names what cannot be had.
+    for name in ("", "-broken", "-broken-1"):
+        assert client.get(f"/sitemap{name}.xml").status_code == 503
     assert len(urlset(client.get("/sitemap-small-1.xml"))) == 9
 
 
-class Lettered(Sitemap):
-    """Paged by position, two to a page."""
+def misspelt(self: Any) -> Any:
+    return Article.objects.extra(where=["no_such_column = 1"])
 
-    limit = 2
+
+def combined(self: Any) -> Any:
+    return Article.objects.all().union(Article.objects.all())
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("items", [misspelt, combined, lambda self: misspelt(self)[:5]])
+def test_a_query_that_fails_is_its_section_s_fault(
+    client: Client, register: Any, items: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    register("small", Small)
+    articles(2)
+    client.get("/sitemap.xml")
+    register("wrong", type("Wrong", (ArticleSitemap,), {"items": items}))
+    # How many URLs it has nobody knows.
+    assert client.get("/sitemap.xml").status_code == 503
+    assert client.get("/sitemap.xml").status_code == 503
+    said = [text for text in caplog.messages if "Service Unavailable" not in text]
+    assert said == ["The section 'wrong' cannot be used."], "once, not each time"
+    assert not [text for text in caplog.messages if "the database failed" in text]
+    assert len(urlset(client.get("/sitemap-small.xml"))) == 2
+
+
+class Lettered(Sitemap):
+    """Paged by position."""
 
     def items(self) -> Any:
         return "abcde"
@@ -357,7 +403,7 @@ def first_century(self: Any, item: str) -> dt.datetime:
     ],
     ids=["newest", "out of the calendar", "one raises"],
 )
-def test_a_section_by_position_is_listed_page_by_page(
+def test_the_only_page_of_a_section_by_position_has_its_newest_lastmod(
     client: Client,
     register: Any,
     caplog: pytest.LogCaptureFixture,
@@ -365,17 +411,29 @@ def test_a_section_by_position_is_listed_page_by_page(
     expected: str | None,
 ) -> None:
     register("letters", type("Dated", (Lettered,), {"lastmod": lastmod}))
-    for address in ("/sitemap.xml", "/sitemap-letters.xml"):
-        assert [(e.loc, e.lastmod) for e in index(client.get(address))] == [
-            (
-                f"{START}-letters-{number}.xml",
-                expected and f"{expected}T00:00:00+00:00",
-            )
-            for number in (1, 2, 3)
-        ]
+    register("small", type("Few", (Small,), {"limit": 1}))
+    articles(2)
+    # Now it is known that these do not fit one file.
+    client.get("/sitemap.xml")
+    caplog.clear()
+    letters, *_ = index(client.get("/sitemap.xml"))
+    assert letters.loc == f"{START}-letters-1.xml"
+    assert letters.lastmod == (expected and f"{expected}T00:00:00+00:00")
     problem = "Section 'letters': its newest lastmod is not known: KeyError: 'b'"
     assert {record.getMessage() for record in caplog.records} <= {problem}
     assert bool(caplog.records) == (expected is None and lastmod is not first_century)
+
+
+def test_a_section_by_position_is_listed_page_by_page(
+    client: Client, register: Any
+) -> None:
+    """Without a date: the section's newest is not that of each page."""
+    dated = {"limit": 2, "lastmod": lambda self, item: dt.date(2026, 1, 2)}
+    register("letters", type("Dated", (Lettered,), dated))
+    for address in ("/sitemap.xml", "/sitemap-letters.xml"):
+        assert [(e.loc, e.lastmod) for e in index(client.get(address))] == [
+            (f"{START}-letters-{number}.xml", None) for number in (1, 2, 3)
+        ]
 
 
 # More pages than one index may list

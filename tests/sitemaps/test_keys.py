@@ -45,6 +45,7 @@ def filled(kind: Kind) -> list[tuple[Any, ...]]:
 
 @pytest.mark.django_db(databases=["default", "other"])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+@pytest.mark.costly
 def test_bounds_cut_where_the_database_sorts(kind: Kind) -> None:
     ordered = filled(kind)
     key = key_of(kind.all(), kind.page_by)

@@ -123,6 +123,7 @@ SCRIPT = """
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.costly
 def test_migrate_and_check_work_on_an_empty_database(tmp_path: Path, kind: str) -> None:
     package = tmp_path / "shop"
     package.mkdir()

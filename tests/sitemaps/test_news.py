@@ -19,7 +19,7 @@ from django_sitemaps_plus.checks.sections import check_section
 from django_sitemaps_plus.delivery.outbox import sitemap_notices
 from django_sitemaps_plus.models import Section
 from django_sitemaps_plus.rendering.digest import definition
-from django_sitemaps_plus.serving.index import addresses
+from django_sitemaps_plus.serving.index import index_places
 from django_sitemaps_plus.sitemaps.news import day_of, language_of
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import (
@@ -283,7 +283,7 @@ def test_news_are_a_file_of_their_own_that_robots_txt_names(
     assert sitemaps_in_robots(client) == both
     address = Site.current().address()
     assert address is not None
-    assert addresses(address) == both
+    assert list(index_places(address)) == both
 
 
 @pytest.mark.django_db(transaction=True)

@@ -23,7 +23,7 @@ from django.urls import (
     set_urlconf,
 )
 from django.utils import translation
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from django_sitemaps_plus.exceptions import RouteError
@@ -32,8 +32,6 @@ from django_sitemaps_plus.sitemaps.routes import Route
 from tests.support import route_urls
 
 pytestmark = pytest.mark.urls("tests.support.route_urls")
-
-property_test = settings(max_examples=400)
 
 
 @contextmanager
@@ -193,8 +191,8 @@ def rows_of(values: Sequence[st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("named", [True, False])
-@property_test
 @given(data=st.data(), context=contexts)
+@pytest.mark.costly
 def test_parameters_give_what_reverse_gives(
     named: bool, data: st.DataObject, context: tuple[str, str | None, Any]
 ) -> None:
@@ -208,7 +206,6 @@ def test_parameters_give_what_reverse_gives(
         check_rows(viewname, names if named else None, rows)
 
 
-@property_test
 @given(st.data(), contexts)
 def test_constants_give_what_reverse_gives(
     data: st.DataObject, context: tuple[str, str | None, Any]
@@ -240,7 +237,6 @@ def test_constants_give_what_reverse_gives(
             assert assembled(compiled, texts, 0) == wanted
 
 
-@property_test
 @given(st.lists(any_value | segments, min_size=1, max_size=6))
 @example(["ok", ""])
 @example(["", "ok"])

@@ -54,6 +54,28 @@ def test_why_items_are_paged_by_position(items: Any, reason: str) -> None:
     assert source_of("any", sitemap).by_position == reason
 
 
+@pytest.mark.parametrize(
+    ("method", "base", "is_ignored"),
+    [
+        (lambda self, site=None: "www.example.com", "https://www.example.com", True),
+        (lambda self, site=None: site.domain, "https://www.example.com", True),
+        (lambda self, site=None: site.domain, None, True),
+        (lambda self, site=None: f"m.{site.domain}", "https://www.example.com", False),
+        (lambda self, site=None: "www.example.com", None, False),
+    ],
+    ids=["same", "given", "given by a request", "other", "unknown"],
+)
+def test_a_domain_that_counts_anyway_is_ignored(
+    settings: Any, method: Any, base: str | None, is_ignored: bool
+) -> None:
+    settings.SITEMAPS_PLUS = {"BASE_URL": base}
+    cls = type("Any", (ArticleSitemap,), {"get_domain": method})
+    expected = "" if is_ignored else "it overrides get_domain"
+    assert source_of("any", cls()).by_position == expected
+    more = type("More", (cls,), {"get_protocol": lambda self, protocol=None: "https"})
+    assert source_of("any", more()).by_position == "it overrides get_protocol"
+
+
 @pytest.mark.parametrize("limit", [None, 0, -1, "many", float("inf"), float("nan")])
 def test_a_limit_that_is_none_is_a_configuration_error(limit: Any) -> None:
     source = source_of("any", type("Any", (ArticleSitemap,), {"limit": limit})())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import os
 from typing import Any
 
 import pytest
+from django.db import IntegrityError, transaction
 from django.test import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,30 +14,28 @@ from hypothesis import strategies as st
 from django_sitemaps_plus.models import Page, PageFile
 from django_sitemaps_plus.storing import storage
 from tests.conftest import Register
-from tests.support.factories import articles
+from tests.support.factories import articles, dated_anew
 from tests.support.helpers import (
     ArticleSitemap,
     PagesSitemap,
+    later,
     locations,
     run_command,
-    settle,
     told,
 )
-from tests.support.ledger_world import age
+from tests.support.ledger_world import HOURS
+from tests.support.processes import THOROUGH
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db
 
-THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
 SITE = "https://www.example.com"
-#: With the entries themselves, with an index, by key and by position.
+#: With the entries themselves, and with an index.
 PATHS = [
     "/sitemap.xml",
     "/sitemap-article.xml",
     "/sitemap-article-1.xml",
     "/sitemap-article-1.xml.gz",
-    "/sitemap-pages-1.xml",
-    "/sitemap-pages-2.xml",
 ]
 
 
@@ -49,7 +47,7 @@ class ByTwo(PagesSitemap):
 
 @pytest.fixture
 def site(register: Register, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One page by key and two by position, stored in small pieces."""
+    """A page by key, stored in small pieces; and two by position."""
     monkeypatch.setattr(storage, "PIECE", 60)
     settings.SITEMAPS_PLUS = {"BASE_URL": SITE}
     register("article", ArticleSitemap)
@@ -58,7 +56,7 @@ def site(register: Register, settings: Any, monkeypatch: pytest.MonkeyPatch) -> 
     run_command("build_sitemaps")
     for path in PATHS:
         read(path, "")
-    settle()
+    later(100, "changed_at")
     told()
 
 
@@ -124,6 +122,39 @@ def test_what_is_damaged_is_never_sent_and_is_rebuilt(
     assert told() == []
 
 
+@pytest.mark.parametrize(
+    "stray", [{"part": 99}, {"checksum": "another"}, {"checksum": "", "part": 1}]
+)
+def test_a_stray_piece_does_not_keep_a_page_from_being_rebuilt(
+    site: None, stray: dict[str, Any]
+) -> None:
+    first = PageFile.objects.filter(page__section__name="article").earliest("part")
+    for name, value in stray.items():
+        setattr(first, name, value)
+    first.pk = None
+    first.save()
+    dated_anew(Article.objects.earliest("pk")).save()
+    later(100, "changed_at")
+    read(PATHS[2], "")
+    [page] = Page.objects.all()
+    assert storage.read_bytes(page, page.checksum) is not None
+    assert not page.files.exclude(checksum=page.checksum).exists()
+
+
+def test_a_stray_piece_does_not_keep_a_page_from_being_built(site: None) -> None:
+    right = read(PATHS[2], "")
+    Page.objects.update(checksum="", entries=None, verified_at=0)
+    assert run_command("build_sitemaps")[2] == 0
+    assert read(PATHS[2], "") == right
+
+
+def test_no_page_is_there_twice(site: None) -> None:
+    [page] = Page.objects.all()
+    page.pk, page.number = None, 2
+    with pytest.raises(IntegrityError), transaction.atomic():
+        page.save()
+
+
 def break_all(kind: str) -> None:
     """Damage each stored file."""
     for row in PageFile.objects.filter(part=0):
@@ -136,6 +167,7 @@ def break_all(kind: str) -> None:
     [(), ("--reconcile",), ("--reconcile", "--deep")],
     ids=["", "reconcile", "deep"],
 )
+@pytest.mark.costly
 def test_build_sitemaps_rebuilds_what_is_damaged(
     site: None, kind: str, arguments: tuple[str, ...]
 ) -> None:
@@ -149,6 +181,7 @@ def test_build_sitemaps_rebuilds_what_is_damaged(
 
 
 @pytest.mark.parametrize("kind", ["flip", "cut the end", "lose"])
+@pytest.mark.costly
 def test_the_other_commands_get_through(site: None, settings: Any, kind: str) -> None:
     memory = {"BACKEND": "django_sitemaps_plus.engines.memory.Memory"}
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ENGINES": {"memory": memory}}
@@ -175,7 +208,7 @@ def test_damage_is_logged_once(
     site: None, client: Client, caplog: pytest.LogCaptureFixture, is_stale: bool
 ) -> None:
     if is_stale:
-        age(verified=True)
+        later(HOURS, "verified_at")
     row = PageFile.objects.get(page__section__name="article", part=0)
     damage(row, "flip", 99)
     for _ in range(3):

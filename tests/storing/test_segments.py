@@ -96,9 +96,17 @@ UNPACKERS = [
 ]
 
 
+def _is_there(command: list[str]) -> bool:
+    """Return whether the machine has a program; of Perl a part is enough for some."""
+    if command[0] == "perl" and shutil.which("perl"):
+        done = subprocess.run([*command[:2], "-e", "1"], capture_output=True)
+        return done.returncode == 0
+    return bool(shutil.which(command[0]))
+
+
 @pytest.mark.parametrize(
     "command",
-    [command for command in UNPACKERS if shutil.which(command[0])],
+    [command for command in UNPACKERS if _is_there(command)],
     ids=lambda command: command[0],
 )
 def test_other_programs_read_all_of_it(command: list[str]) -> None:

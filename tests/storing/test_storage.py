@@ -18,13 +18,13 @@ from tests.conftest import Register
 from tests.support.factories import articles
 from tests.support.helpers import (
     ArticleSitemap,
+    later,
     locations,
     remove_sites,
-    settle,
     told,
     urlset,
 )
-from tests.support.ledger_world import age
+from tests.support.ledger_world import HOURS
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +52,7 @@ def test_the_bytes_of_a_page_are_stored_once_however_often_it_changes(
 ) -> None:
     for _ in range(3):
         articles(1)
-        age(verified=True)
+        later(HOURS, "verified_at")
         response = client.get(PAGE)
         assert stored() == [(1, Page.objects.get().checksum, 0)]
         page = Page.objects.get()
@@ -128,7 +128,7 @@ def test_lost_bytes_are_built_again_and_tell_nobody_what_was_there(
     client: Client, article: list[Article]
 ) -> None:
     client.get(PAGE)
-    settle()
+    later(100, "changed_at")
     first = client.get(PAGE)
     PageFile.objects.all().delete()
     second = client.get(PAGE)
@@ -184,7 +184,7 @@ def test_another_host_that_changes_a_page_is_no_news_to_the_first(
     client: Client, article: list[Article]
 ) -> None:
     client.get(PAGE, headers={"host": "example.org"})
-    age(verified=True)
+    later(HOURS, "verified_at")
     client.get(PAGE, headers={"host": "example.com"})
     assert (len(stored()), Page.objects.get().version) == (1, 1)
     article[0].delete()

@@ -21,7 +21,7 @@ User-agent: GPTBot
 Disallow: /
 """
 #: What is good about a page, and may look bad.
-GOOD = """<!doctype html><title>Good</title>
+GOOD = """<!doctype html><title>Good {path}</title>
 <meta name="robots" content="index, follow, max-snippet:-1">
 <meta name="gptbot" content="noindex">
 <link rel="canonical" href="{path}#top">

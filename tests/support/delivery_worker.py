@@ -18,13 +18,13 @@ from tests.support.fault_worker import COMMANDS, kill_before, main
 
 
 def _deliver(command: dict[str, Any]) -> dict[str, Any]:
-    from django_sitemaps_plus.delivery import dispatcher, outbox
+    from django_sitemaps_plus.delivery import dispatcher, gate
 
     _use(command["options"])
     steps = kill_before(command.get("kill", 0))
     accepted = 0
     for _ in range(command.get("times", 1)):
-        outbox.enqueue()
+        gate.pass_on()
         accepted += dispatcher.deliver().total("accepted")
     return {"steps": steps(), "accepted": accepted}
 

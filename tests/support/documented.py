@@ -123,7 +123,8 @@ class Site:
             self.add(name, text)
 
     def add(self, name: str, text: str) -> None:
-        """Add to a file, or begin it."""
+        """Add to a file, or begin it, with a key in place of what stands for one."""
+        text = text.replace("<your key>", "0123456789abcdef")
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a") as file:

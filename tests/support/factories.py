@@ -26,7 +26,7 @@ class ArticleFactory(DjangoModelFactory):
         model = models.Article
 
     slug = factory.Sequence(lambda n: f"article-{n}")
-    title = factory.Faker("sentence")
+    title = factory.Sequence(lambda n: f"Number {n}.")
     updated = factory.Sequence(lambda n: FIRST + dt.timedelta(days=n % 300))
     day = factory.LazyAttribute(lambda self: self.updated and self.updated.date())
 
@@ -41,7 +41,7 @@ class TagFactory(DjangoModelFactory):
         model = models.Tag
 
     article = factory.SubFactory(ArticleFactory)
-    name = factory.Faker("word")
+    name = factory.Sequence(lambda n: f"tag-{n}")
 
 
 class NoteFactory(DjangoModelFactory):

@@ -203,13 +203,13 @@ def _in_a_transaction() -> Callable[[], object]:
 
 
 def _refresh() -> Callable[[], object]:
-    from django_sitemaps_plus.building.refresh import refresh_all, report_all
+    from django_sitemaps_plus.building.refresh import assign_all, refresh_all
     from django_sitemaps_plus.sitemaps import sections
     from django_sitemaps_plus.sitemaps.site import Site
 
     found, place = [sections.source(NAME)], Site.current().address()
     assert place is not None
-    return lambda: (report_all(found, place), refresh_all(found, place))
+    return lambda: (assign_all(found), refresh_all(found, place))
 
 
 def _ask() -> Callable[[], object]:

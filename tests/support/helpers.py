@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
@@ -12,14 +13,18 @@ from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
+from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db.models import F
 from django.urls import clear_script_prefix, set_script_prefix
 
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap
-from django_sitemaps_plus.models import Page, UrlChange
+from django_sitemaps_plus.models import UrlChange
 from django_sitemaps_plus.pagination import deploys
 from tests.testapp.models import Article
+
+#: Names of columns that have a moment, in seconds since the epoch.
+_MOMENT = re.compile(r"at|\w+_(at|until|since|seen|served)")
 
 
 class ArticleSitemap(Sitemap):
@@ -28,6 +33,18 @@ class ArticleSitemap(Sitemap):
     model = Article
     location = Route("article", slug=F("slug"))
     lastmod = F("updated")
+
+
+class Small(ArticleSitemap):
+    """Ten articles to a page."""
+
+    limit = 10
+
+
+class Titled(ArticleSitemap):
+    """Its locations are the titles, whatever they are."""
+
+    location = F("title")
 
 
 class PagesSitemap(StaticSitemap):
@@ -125,9 +142,19 @@ def _entry(element: ElementTree.Element) -> Entry:
     )
 
 
-def settle() -> None:
-    """Let the seconds go by in which the pages' Last-Modified is still to come."""
-    Page.objects.update(changed_at=F("changed_at") - 100)
+def later(seconds: float, *columns: str) -> None:
+    """
+    Let time pass: for all moments that are stored, or those in columns of some names.
+
+    What never happened stays so.
+    """
+    for model in apps.get_models():
+        if model._meta.app_label.startswith("sitemaps_plus"):
+            names = [field.name for field in model._meta.concrete_fields]
+            for name in filter(_MOMENT.fullmatch, names):
+                if name in columns or not columns:
+                    known = model._base_manager.filter(**{f"{name}__gt": 0})
+                    known.update(**{name: F(name) - seconds})
 
 
 @contextmanager

@@ -82,10 +82,8 @@ class PlainLedger:
     #: Whether the section's address holds an index.
     is_index: bool = False
     next_number: int = 1
-    #: Keys that were recorded as changed, those not reported yet, and whether any
-    #: key may have.
+    #: Keys that were recorded as changed, and whether any key may have.
     pending: set[int] = field(default_factory=set)
-    unreported: set[int] = field(default_factory=set)
     #: Those with a change whose page nobody has looked for, and those with one whose
     #: page was found: a key may be changed again.
     unassigned: set[int] = field(default_factory=set)
@@ -144,7 +142,6 @@ class PlainLedger:
         """Remember that keys changed."""
         self.pending.update(ranks)
         self.unassigned.update(ranks)
-        self.unreported.update(ranks)
 
     def assign(self) -> None:
         """Let changes reach their pages, and one of the whole section all of them."""
@@ -157,27 +154,22 @@ class PlainLedger:
             for page in self.pages:
                 page.stale, page.marked = True, True
 
-    def report(self) -> None:
-        """Report what was recorded: a page that was empty is not any more."""
+    def assign_all(self) -> None:
+        """Let changes reach their pages, which are found for it."""
+        if self.unassigned or self.all_pending:
+            self.fill()
         self.assign()
-        for page in self.pages:
-            mine = {rank for rank in self.unreported if rank in self.live()}
-            if page.count == 0 and any(
-                self.owner(rank) == page.number for rank in mine
-            ):
-                page.count = None
-        self.unreported.clear()
 
-    def refresh(self, missing: list[int], changed: list[int]) -> None:
+    def refresh(self, new: list[int], changed: list[int]) -> None:
         """
-        Build pages that may miss a URL, that ranges crossed, or whose rows changed.
+        Build pages with new rows, that ranges crossed, or whose rows changed.
 
         In this order: a page that is split there gets the next numbers.
         """
         marked = sorted(
             page.number for page in self.pages if page.marked and page.content
         )
-        for number in dict.fromkeys([*missing, *marked, *changed]):
+        for number in dict.fromkeys([*new, *marked, *changed]):
             page = self.page(number)
             assert page is not None
             self.serve(page)
@@ -221,7 +213,6 @@ class PlainLedger:
             self.pending -= mine
             self.unassigned -= mine
             self.assigned -= mine
-            self.unreported -= mine
         return page.shown
 
     def _build(self, page: PlainPage) -> None:

@@ -14,8 +14,9 @@ from django_sitemaps_plus.building.refresh import Leisure
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.sections import SectionSource
+from tests.support.helpers import later
 from tests.support.ledger_kinds import KINDS, Kind
-from tests.support.ledger_world import age, place, read_entries, sitemap_class
+from tests.support.ledger_world import HOURS, place, read_entries, sitemap_class
 
 _PAGE = re.compile(r"<loc>https://www\.example\.com/sitemap-[\w-]+-(\d+)\.xml</loc>")
 
@@ -111,7 +112,7 @@ class Site:
     def settle(self) -> dict[int, list[int]]:
         """Let hours pass, with crawlers coming by; return what they find then."""
         for _ in range(2):
-            age(verified=True)
+            later(HOURS, "verified_at")
             self.crawl()
         return self.crawl()
 

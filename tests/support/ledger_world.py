@@ -12,6 +12,7 @@ import datetime as dt
 import math
 import random
 import re
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -27,8 +28,7 @@ from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
-from django_sitemaps_plus.storing.lost import NOTHING
-from tests.support.helpers import told
+from tests.support.helpers import later, told
 from tests.support.ledger_kinds import Key, Kind
 from tests.support.ledger_plain import Content, Entry, PlainLedger, PlainPage, Row
 
@@ -75,22 +75,6 @@ def place() -> SiteAddress:
     found = Site.current().address()
     assert found is not None
     return found
-
-
-def age(*, verified: bool = False, read: bool = False) -> None:
-    """Let time pass, by the ledger's own notes of when something was."""
-    if read:
-        Page.objects.exclude(read_at=0).update(read_at=F("read_at") - HOURS)
-    if verified:
-        # Zero is no time, but a mark.
-        built = Page.objects.exclude(verified_at=0)
-        built.update(verified_at=F("verified_at") - HOURS)
-
-
-def free_leases() -> None:
-    """Let the time pass for which a dead process still holds what it held."""
-    Section.objects.filter(claimed_until__gt=0).update(claimed_until=1)
-    Page.objects.filter(claimed_until__gt=0).update(claimed_until=1)
 
 
 def read_entries(body: str) -> Content:
@@ -284,27 +268,20 @@ class World:
         touch(self.kind.model)
         self.plain.all_pending = True
 
-    def report(self) -> None:
-        """Report what was saved, as the background does."""
-        refresh.report_all([self.source], place())
-        self.plain.report()
+    def assign(self) -> None:
+        """Assign what was saved to pages, as the background does."""
+        refresh.assign_all([self.source])
+        self.plain.assign_all()
 
     def refresh(self) -> None:
-        """Report it, and rebuild the pages that it concerns."""
-        self.report()
-        # In the order of their changes.
+        """Assign it, and rebuild the pages that it concerns."""
+        self.assign()
+        # In the order of their changes, those with new rows first.
         rows = Change.objects.exclude(page=None).order_by("pk")
-        found = list(rows.values_list("page", "loses_url", "reported"))
-        # That no row is listed there is not looked into when all are rebuilt.
-        losing = {
-            page
-            for page, loses, reported in found
-            if loses or (loses is None and reported == NOTHING)
-        }
+        found = list(rows.values_list("page", "created"))
         refresh.refresh_all([self.source], place())
-        order = list(dict.fromkeys(page for page, _, _ in found))
-        missing = [page for page in order if page in losing]
-        self.plain.refresh(missing, order)
+        new = dict.fromkeys(page for page, created in found if created)
+        self.plain.refresh([*new], [page for page, _ in found])
 
     # The ledger, by its parts
 
@@ -352,19 +329,11 @@ class World:
         with contextlib.suppress(Killed), killed_before(moment):
             self.get(f"/sitemap-{self.name}-{page.number}.xml")
         after = self.stored(page)
-        free_leases()
+        later(HOURS, "claimed_until")
         if not Change.objects.filter(section=self.name, page=None).exists():
             self.plain.assign()
-        reported = Change.objects.exclude(reported_at=None).filter(page=page.number)
         if after.read_at > before.read_at:
             self.plain.serve(page)
-        elif reported.exists():
-            page.count = after.entries
-            self.plain.unreported = {
-                rank
-                for rank in self.plain.unreported
-                if self.plain.owner(rank) != page.number
-            }
 
     # Crawlers
 
@@ -454,7 +423,7 @@ class World:
         self.former = {page.number: vars(page) for page in stored}
 
     def _check_page(self, row: dict[str, Any], page: PlainPage) -> None:
-        assert row["claimed_until"] <= 1, "a claim that nobody gave back"
+        assert row["claimed_until"] < time.time(), "a claim that nobody gave back"
         assert row["entries"] == page.count, page.number
         if page.content is None:
             return
@@ -508,7 +477,7 @@ class World:
         that looked at each URL of which they were notified know them all.
         """
         for _ in range(2):
-            age(verified=True)
+            later(HOURS, "verified_at")
             for page in self.plain.pages:
                 page.stale = True
             self.get_address()

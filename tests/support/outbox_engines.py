@@ -19,7 +19,7 @@ from django_sitemaps_plus.engines.base import (
     CheckResult,
     Engine,
     Outcome,
-    secret,
+    secret_option,
 )
 from django_sitemaps_plus.engines.indexnow import IndexNow
 from django_sitemaps_plus.engines.memory import Memory
@@ -47,6 +47,13 @@ class Scripted(Memory):
         if self.bad.intersection(batch.urls):
             return Answer(outcome=Outcome.REJECTED, status=422, is_divisible=True)
         return ACCEPTED
+
+
+@dataclass(frozen=True, kw_only=True)
+class TellsKinds(Scripted):
+    """Passes on what happened to each URL."""
+
+    tells_kinds: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +117,7 @@ class Sitemaps(Memory):
 class Keyed(Scripted):
     """Wants a key on the host."""
 
-    key: str = secret()
+    key: str = secret_option()
     findings: list[CheckResult | Exception] = field(
         default_factory=list, init=False, repr=False
     )
@@ -135,7 +142,7 @@ class Broken(Memory):
     """Raises, which no engine should."""
 
     takes_sitemaps: ClassVar[bool] = False
-    key: str = secret(default="")
+    key: str = secret_option(default="")
 
     def submit(self, batch: Batch) -> Answer:
         raise RuntimeError(f"no way with {self.key}")
@@ -177,7 +184,7 @@ class Log(Engine):
 class Picky(Memory):
     """Refuses its key, and says it."""
 
-    key: str = secret()
+    key: str = secret_option()
 
     def __post_init__(self) -> None:
         raise ValueError(f"{self.key} is no key.")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from django.db.models import F
-
-from django_sitemaps_plus.delivery import dispatcher, outbox
+from django_sitemaps_plus.db import digest_of
+from django_sitemaps_plus.delivery import dispatcher, gate
+from django_sitemaps_plus.delivery.dispatcher import DeliveryOptions
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.results import DeliveryOptions, Report
-from django_sitemaps_plus.models import EngineState, Submission, UrlChange
+from django_sitemaps_plus.hooks import Report
+from django_sitemaps_plus.models import Submission, UrlChange
 
 BASE = "https://www.example.com"
 Kind = UrlChange.Kind
@@ -35,16 +35,17 @@ def use(settings: Any, **given: Any) -> Any:
 
 
 def happened(*locations: str, kind: Any = Kind.CHANGED, **values: Any) -> None:
-    """Write what happened to URLs, as reports and builds do."""
+    """Write what happened to URLs, as builds do."""
     given = {"section": "article", "at": time.time(), **values}
     UrlChange.objects.bulk_create(
-        UrlChange(kind=kind, location=location, **given) for location in locations
+        UrlChange(kind=kind, location=location, digest=digest_of(location), **given)
+        for location in locations
     )
 
 
 def run(**options: Any) -> Report:
-    """Enqueue and deliver."""
-    outbox.enqueue()
+    """Pass on what happened, and deliver."""
+    gate.pass_on()
     return dispatcher.deliver(DeliveryOptions(**options))
 
 
@@ -57,15 +58,3 @@ def rows() -> list[tuple[str, str]]:
     """Return the path and the state of each submission."""
     found = Submission.objects.order_by("pk").values_list("url", "state")
     return [(url.removeprefix(BASE), state) for url, state in found]
-
-
-def later(seconds: float) -> None:
-    """Let time pass, for everything that waits or was sent."""
-    for column in ("due_at", "sent_at", "answered_at", "created_at"):
-        Submission.objects.update(**{column: F(column) - seconds})
-    EngineState.objects.update(
-        paused_until=F("paused_until") - seconds,
-        exhausted_until=F("exhausted_until") - seconds,
-        verified_at=F("verified_at") - seconds,
-        failing_since=F("failing_since") - seconds,
-    )

@@ -43,7 +43,8 @@ def explained(statement: Statement) -> list[str]:
     before = {
         "sqlite": "EXPLAIN QUERY PLAN ",
         "postgresql": "EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) ",
-        "mysql": "EXPLAIN ",
+        # MySQL's own default is a tree.
+        "mysql": "EXPLAIN FORMAT=TRADITIONAL ",
     }[VENDOR]
     with connection.cursor() as cursor:
         cursor.execute(before + sql, params)

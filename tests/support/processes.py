@@ -16,6 +16,8 @@ from typing import Any
 from django.db import connections
 
 ROOT = Path(__file__).parent.parent.parent
+#: Whether what is random, or tried at many moments, is tried more often.
+THOROUGH = bool(os.environ.get("SITEMAPS_PLUS_THOROUGH"))
 
 
 def database_names() -> dict[str, str]:
@@ -46,11 +48,12 @@ def in_a_process(code: str, **settings: Any) -> subprocess.Popen[str]:
 
 def within(seconds: float, true: Callable[[], bool]) -> bool:
     """Wait until something is true."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, 0.002
     while time.monotonic() < deadline:
         if true():
             return True
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)
     return False
 
 

@@ -36,6 +36,8 @@ from django.core.wsgi import get_wsgi_application  # noqa: E402 (after the setup
 application = get_wsgi_application()
 asgi = get_asgi_application()
 
+from django.core.mail import EmailMessage  # noqa: E402 (after the setup)
+from django.core.mail.backends.locmem import EmailBackend  # noqa: E402 (after the setup)
 from django.db import transaction  # noqa: E402 (after the setup)
 from django.db.backends.signals import connection_created  # noqa: E402 (after the setup)
 from django.http import HttpRequest, HttpResponse, JsonResponse  # noqa: E402 (after the setup)
@@ -84,6 +86,13 @@ def undo(request: HttpRequest, pk: int, slug: str) -> HttpResponse:
     return HttpResponse("undone")
 
 
+def send_mail(request: HttpRequest) -> HttpResponse:
+    """Send one as the mail backend "locmem" does, which some have outside of tests."""
+    message = EmailMessage("About", "text", "a@example.com", ["b@example.com"])
+    EmailBackend().send_messages([message])
+    return HttpResponse("sent")
+
+
 def thread(request: HttpRequest | None = None) -> JsonResponse:
     """Return whether the background thread runs, and what it has connected to."""
     runs = THREAD in {thread.name for thread in threading.enumerate()}
@@ -107,6 +116,7 @@ urlpatterns = [
     path("save/<int:pk>/<slug:slug>/", save),
     path("atomic/<int:pk>/<slug:slug>/", atomic),
     path("undo/<int:pk>/<slug:slug>/", undo),
+    path("mail/", send_mail),
     path("thread/", thread),
     path("fork/", fork),
     *urls.urlpatterns,

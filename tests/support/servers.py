@@ -23,7 +23,7 @@ PLAIN = ["-c", "from tests.support.server_app import serve; serve({port})"]
 #: What makes its background do everything at once.
 HURRIED = {
     "delivery.thread.IDLE": 1.0,
-    "building.refresh.AGAIN": 0.5,
+    "building.refresh.LISTED": 0.5,
     "building.refresh.SELDOM": 0.0,
 }
 

@@ -152,27 +152,6 @@ class Folio(Named):
     scans = GenericRelation(Scan, related_query_name="folios")
 
 
-class Leaflet(Named):
-    """Listed or not, as a column says."""
-
-    in_sitemap = models.BooleanField(default=True)
-
-
-class Badge(Named):
-    """Its column says something else."""
-
-    in_sitemap = models.CharField(max_length=20)
-
-
-class Poster(Named):
-    """Listed or not, as a method says."""
-
-    def in_sitemap(self) -> bool:
-        if self.name == "broken":
-            raise ValueError("who knows")
-        return not self.name.startswith("hidden")
-
-
 class Spot(Named):
     """A tree of places, with every kind of relation."""
 

@@ -28,14 +28,15 @@ def overview(client: Client) -> str:
 @pytest.mark.django_db(databases=["default", "other"])
 def test_an_error_that_an_audit_found_is_red(sound: None, admin_client: Client) -> None:
     look_at_everything()
-    assert '<li class="sitemaps-error">' not in overview(admin_client)
+    assert '<strong class="sitemaps-error">' not in overview(admin_client)
     audited(kinds.FAILS, fetched="live", fetched_urls=25)
-    red = overview(admin_client).partition('<li class="sitemaps-error">')[2]
-    assert "article found 3 errors, URLs that do not answer 200" in red
+    red = overview(admin_client).partition('<strong class="sitemaps-error">')[2]
+    assert "article found 3 errors: URLs that do not answer 200" in red
 
 
 @pytest.mark.django_db(databases=["default", "other"])
 @pytest.mark.parametrize("fetched", ["", "live", "crawl"])
+@pytest.mark.costly
 def test_a_warning_of_an_audit_is_not_passed_off_as_in_order(
     sound: None, admin_client: Client, fetched: str
 ) -> None:
@@ -47,7 +48,7 @@ def test_a_warning_of_an_audit_is_not_passed_off_as_in_order(
     audited(fetched=fetched, kind=kind, section=of, fetched_urls=25)
     page = overview(admin_client)
     assert "Nothing: all that was looked at is in order" not in page
-    text = f"found 3 warnings, {known()[kind].title}"
+    text = f"found 3 warnings: {known()[kind].title}"
     assert text in " ".join(page.split())
 
 
@@ -65,8 +66,8 @@ def test_what_no_audit_looked_at_is_said(sound: None, admin_client: Client) -> N
 @pytest.mark.parametrize(
     ("language", "title", "fix"),
     [
-        ("de", "Abschnitte mit Seiten, die nicht", "geben Sie ein: manage.py build_"),
-        ("fr", "sections dont des pages", "exécutez manage.py build_sitemaps"),
+        ("de", "Seiten, die nicht erstellt wurden", "geben Sie ein: manage.py build_"),
+        ("fr", "pages non construites ou", "exécutez manage.py build_sitemaps"),
     ],
 )
 def test_findings_are_translated_for_people(

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from django_sitemaps_plus.changes.queries import location_digest
 from django_sitemaps_plus.contrib.audit.models import Audit, Finding
+from django_sitemaps_plus.db import digest_of
 from django_sitemaps_plus.models import UrlChange
 from tests.contrib.insight import test_overview as overview
 from tests.contrib.insight.test_pages import text
-from tests.contrib.insight.test_story import Notes, story, tell
+from tests.contrib.insight.test_story import Notes, story
 from tests.support.helpers import run_command
-from tests.support.outbox_world import BASE
+from tests.support.outbox_world import BASE, happened
 from tests.testapp.models import Note
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -35,7 +35,9 @@ def test_the_last_audit_is_shown(site: Any, admin_client: Client) -> None:
         counts=counts,
     )
     shown = overview.index(admin_client)
-    assert "static found 3 errors, lastmods in the future (what is listed)" in shown
+    assert (
+        "static found 3 errors: lastmods in the future. Seen: what is listed" in shown
+    )
     assert "article, static what is listed 1 minute ago 3 errors, 1 warning" in shown
     assert "lastmods in the future error 3 article" in shown
     html = text(admin_client, "")
@@ -68,7 +70,7 @@ def test_a_story_has_what_was_found(register: Any, admin_client: Client) -> None
         level="error",
         section="notes",
         url=f"{BASE}{url}",
-        digest=location_digest(url),
+        digest=digest_of(url),
         text="lastmod is tomorrow",
     )
     found = "lastmods in the future · lastmod is tomorrow sitemaps_plus.A031 error"
@@ -95,6 +97,6 @@ def test_it_says_what_audits_looked_at(register: Any, admin_client: Client) -> N
             sections={"notes": [10, count]},
         )
         assert said in story(admin_client, url)
-    tell(url, section="notes", kind=UrlChange.Kind.ADDED, at=time.time() + 1)
+    happened(url, section="notes", kind=UrlChange.Kind.ADDED, at=time.time() + 1)
     assert "Not audited since it was listed" in story(admin_client, url)
     assert "Audits only read what is listed." in story(admin_client, "/nothing/")

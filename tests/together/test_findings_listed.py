@@ -13,6 +13,7 @@ from django_sitemaps_plus.contrib.audit.models import Audit, Finding
 from django_sitemaps_plus.contrib.audit.queries import store
 from tests.contrib.audit import kinds
 from tests.contrib.insight import test_lists as lists
+from tests.contrib.insight.test_overview import words
 from tests.contrib.insight.test_pages import Small, text
 from tests.support.outbox_world import BASE, use
 
@@ -95,3 +96,20 @@ def test_every_label_of_a_finding_is_translated(
 
 def test_the_list_of_findings_offers_to_count_no_filter(admin_client: Client) -> None:
     lists.test_no_list_offers_to_count_each_filter(admin_client, "finding")
+
+
+def test_what_the_audit_before_did_not_find_is_new(
+    findings: None, admin_client: Client
+) -> None:
+    # Only the second audit of article looked at what the first one did.
+    assert shown(admin_client, "new=True") == {f"{BASE}/s/"}
+    assert "1 new" in words(text(admin_client, ""))
+    page = words(text(admin_client, "finding/?new=True"))
+    assert "URLs with a session id new since the last audit" in page
+    audited(found(kinds.SESSION, "/s/"))
+    assert shown(admin_client, "new=True") == set()
+    # A sample did not look at all: what was found before it is not new after it.
+    audited(fetched="live", urls=20, fetched_urls=9)
+    fails = found(kinds.FAILS, "/gone/", page="article-1"), found(kinds.FAILS, "/new/")
+    audited(*fails, fetched="live", urls=9, fetched_urls=9)
+    assert shown(admin_client, "new=True") == {f"{BASE}/new/"}

@@ -21,19 +21,13 @@ from django_sitemaps_plus.delivery import background
 from django_sitemaps_plus.sitemaps.site import Site
 from tests.conftest import Register
 from tests.support.factories import articles
-from tests.support.helpers import ArticleSitemap, run_command
+from tests.support.helpers import ArticleSitemap, Small, run_command
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ORIGIN = "https://www.example.com"
 EVERY: dict[str, Any] = {"text": {}, "feeds": {}, "recent": {}}
-
-
-class Small(ArticleSitemap):
-    """Ten articles to a page, ordered by their keys."""
-
-    limit = 10
 
 
 def change(settings: Any, **values: Any) -> None:

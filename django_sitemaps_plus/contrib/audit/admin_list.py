@@ -67,7 +67,18 @@ def _filters(base: Any, display: Any) -> list[type[Any]]:
                 return queryset.filter(audit__fetched="")
             return super().queryset(request, queryset)
 
-    return [base.SectionFilter, KindFilter, LevelFilter, ModeFilter]
+    class NewFilter(base.FieldFilter):  # type: ignore[misc]  # a base that is given
+        """What the audit before did not find."""
+
+        title = _("new since the last audit")
+        parameter_name = "new"
+        field = "is_new"
+
+        def lookups(self, request: HttpRequest, model_admin: Any) -> list[Any]:
+            """Return yes: for what it is looked for."""
+            return [("True", _("new since the last audit"))]
+
+    return [base.SectionFilter, KindFilter, LevelFilter, ModeFilter, NewFilter]
 
 
 def finding_admin(base: Any, display: Any) -> type[Any]:
@@ -123,8 +134,9 @@ def finding_admin(base: Any, display: Any) -> type[Any]:
 
         @admin.display(description=_("what was found"))
         def what(self, row: Finding) -> Any:
-            """Return what was found, coloured by its level."""
-            return display.state(_title(row.kind), row.level)
+            """Return what was found, coloured by its level, and whether it is new."""
+            new = _("new since the last audit") if getattr(row, "is_new", False) else ""
+            return display.state(_title(row.kind), row.level, new)
 
         @admin.display(description=_("level"))
         def level_shown(self, row: Finding) -> Any:

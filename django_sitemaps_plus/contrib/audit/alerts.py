@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from django.utils.translation import gettext
 
-from django_sitemaps_plus.health.alerts import Alert, Subject
-from django_sitemaps_plus.health.levels import ERROR, NOTE, WARNING
+from django_sitemaps_plus.health.alerts import ERROR, NOTE, WARNING, Alert, Subject
 from django_sitemaps_plus.sitemaps.registry import registry
 
 from .looks import Look, looks, names_of_sections
@@ -33,15 +34,14 @@ def alerts() -> Iterator[Alert]:
 
 def _audited(every: Sequence[Look]) -> Iterator[Alert]:
     said: list[Audit] = []
-    for look in every:
+    for look in _once(every):
         is_crawl = look.mode == Audit.Fetched.CRAWLED
         subject = Subject.CRAWLER if is_crawl else Subject.AUDIT
         fix = f"manage.py check_sitemaps{_OPTIONS.get(look.mode, '')}"
         if is_crawl and look.fetched_urls < look.urls:
             fix = "manage.py ping_sitemaps --check"
-        level = ERROR if look.number_of(ERROR) else WARNING
-        if look.number_of(level):
-            text = gettext("The last audit of %(of)s found %(found)s (%(how)s).")
+        for level in filter(look.number_of, (ERROR, WARNING)):
+            text = gettext("The last audit of %(of)s found %(found)s. Seen: %(how)s.")
             values = {"of": look.of, "found": look.found(level), "how": look.how}
             yield Alert(
                 subject=subject,
@@ -61,6 +61,20 @@ def _audited(every: Sequence[Look]) -> Iterator[Alert]:
             # That this host has no IPv6, say, is no fault of the site.
             level = NOTE if is_crawl else WARNING
             yield Alert(subject=subject, level=level, text=text % values, fix=fix)
+
+
+def _once(every: Sequence[Look]) -> Iterator[Look]:
+    """Yield looks, each without what another found too that fetched as much or more."""
+    said = set[tuple[str, str]]()
+    for look in sorted(every, key=lambda one: -one.fetched_urls):
+        counts = {
+            kind: Counter({n: some[n] for n in some if (kind, n) not in said})
+            for kind, some in look.counts.items()
+        }
+        said.update((kind, name) for kind, some in counts.items() for name in some)
+        yield replace(
+            look, counts={kind: some for kind, some in counts.items() if some}
+        )
 
 
 def _unlooked(every: Sequence[Look]) -> Iterator[Alert]:

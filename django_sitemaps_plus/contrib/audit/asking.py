@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
-from django_sitemaps_plus.building.build import Progress
 from django_sitemaps_plus.sitemaps.tenants import configured
 
 from .entries import Entry
@@ -22,6 +21,8 @@ _MOST = 3
 #: The most seconds to wait for a site that wants a rest.
 _LONGEST = 120
 
+#: Takes how much is done, and of how much.
+Progress = Callable[[int, int], object]
 #: Returns the answer to a GET request for a URL of the site.
 Fetch = Callable[[str], FetchedAnswer]
 

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from django_sitemaps_plus.building.build import Progress
 from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES, MAX_NEWS
 
+from .asking import Progress
 from .entries import Entry, EntryBatch, Unreadable
 from .findings import MOST_FINDINGS, Findings
 from .listed import ListedDocument
@@ -59,6 +59,8 @@ class Checking:
     is_whole: bool = False
     #: How many of them were read to the end.
     read: int = 0
+    #: URLs of which none was seen yet.
+    unseen: set[str] = field(default_factory=set)
     #: How many URLs each section lists.
     listed: Counter[str] = field(default_factory=Counter)
 
@@ -89,7 +91,10 @@ class Checking:
         body = document.read()
         if not body:
             if document.page is not None:
-                self._add(document, Problem(NOT_BUILT, "no bytes that can be read"))
+                self._add(
+                    document,
+                    Problem(NOT_BUILT, "its stored bytes are missing or damaged"),
+                )
             return
         entries = news = 0
         try:
@@ -101,6 +106,7 @@ class Checking:
                     self._add(document, Problem(NOT_A_SITEMAP, text))
                 if some.urls and not some.is_index:
                     self.listed[document.section] += len(some.urls)
+                    self.unseen.difference_update(some.urls)
                     yield some
         except Unreadable as error:
             self._add(document, Problem(NOT_A_SITEMAP, str(error).rstrip(".")))

@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
 from django_sitemaps_plus.protocol.errors import DateError, LocationError
-from django_sitemaps_plus.protocol.locations import Origin, absolute, quote
+from django_sitemaps_plus.protocol.locations import Origin, absolute, page_of, quote
 from django_sitemaps_plus.sitemaps.site import SiteAddress, default_language
 
 from .entries import Entry, ListedEntry
@@ -65,6 +65,8 @@ class SitemapsCompared:
     after: int = 0
     #: How many URLs have the same day as before in lastmod, and the time too.
     with_time: int = 0
+    #: How many URLs have lost images, videos or news.
+    without_media: int = 0
     #: By kind, the gravest first; only kinds that occur.
     differences: dict[str, Difference] = field(default_factory=dict)
     #: What is left out after: rows, pages and sections, and why.
@@ -72,8 +74,9 @@ class SitemapsCompared:
 
     @property
     def lost(self) -> int:
-        """How many URLs are listed before, and not after."""
-        return self.differences["lost"].count if "lost" in self.differences else 0
+        """How many URLs are listed before and not after, or without their media."""
+        lost = self.differences["lost"].count if "lost" in self.differences else 0
+        return lost + self.without_media
 
 
 def compare(
@@ -161,7 +164,7 @@ def _media(entry: Entry, origin: Origin) -> Iterator[str]:
 def _written(url: str, origin: Origin) -> str:
     """Return a URL as this package writes it; one that is illegal as it is."""
     try:
-        return absolute(url, origin)
+        return absolute(page_of(url), origin)
     except LocationError:
         return url
 
@@ -244,7 +247,8 @@ class _Comparing:
                 continue
             if name in ("alternates", "media"):
                 one, two = _only(one, two), _only(two, one)
-            self._differences[name].add(f"{url}: {one or 'none'} → {two or 'none'}")
+                self._comparison.without_media += bool(one) and name == "media"
+            self._differences[name].add(f"{url}: {one or 'none'} -> {two or 'none'}")
 
     def differences(self) -> dict[str, Difference]:
         """Return what differs, with what to do."""
@@ -359,7 +363,11 @@ _KINDS = {
         "See i18n, alternates, languages and x_default on the class, and "
         "get_languages_for_item()."
     ),
-    "media": "See images and videos on the class, and NewsSitemap.",
+    "media": (
+        "See images and videos on the class, and NewsSitemap. Of the dicts that "
+        "get_urls() returns only images, videos and news are read: what a template of "
+        "your own reads besides is not listed."
+    ),
     "repeated before": (
         "The former sitemap lists a URL several times: in several sections, or because "
         "its pages were not ordered. You need do nothing."

@@ -7,21 +7,33 @@ a copy of last week and one of this morning both lack what changed just now.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
-from django_sitemaps_plus.building.refresh import changes_wait
-from django_sitemaps_plus.changes.models import UrlChange
-from django_sitemaps_plus.changes.queries import location_digest, url_changes
-from django_sitemaps_plus.serving.documents import Document
+from django.db.models import Min
+
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.db import digest_of, parts
+from django_sitemaps_plus.exceptions import SitemapsPlusError
+from django_sitemaps_plus.models import Page, UrlChange
+from django_sitemaps_plus.serving.documents import Document, page_or_former
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .entries import Entry
 from .rules import FetchedAnswer
-from .rules.arrivals import by_location, copied_at, origin_of, seconds
+from .rules.arrivals import (
+    arrived_entries,
+    by_location,
+    copied_at,
+    is_alike,
+    origin_of,
+    seconds,
+)
 
-#: URLs that are looked up by one statement.
-_AT_ONCE = 500
 #: Differences of which it is looked up when they came about.
 _MOST = 20_000
 
@@ -34,53 +46,116 @@ class Age:
     since: float | None
     #: Whether it is what the site sent once: all that differs happened since.
     is_former: bool
+    #: Whether it may be, as far as what happened is stored.
+    may_be: bool
 
 
-def age_of(
-    answer: FetchedAnswer,
-    there: Sequence[Entry],
-    expected: Sequence[Entry],
-    document: Document,
-    sections: Collection[str],
-) -> Age:
-    """
-    Compare what arrived with what is expected, of the document that has it.
+@dataclass
+class Known:
+    """What is stored of the past of what a document lists."""
 
-    Of an index, ``sections`` are those whose pages differ: of their pages only the
-    newest change is known.
-    """
-    copied, was, now = (
-        copied_at(answer, there),
-        by_location(there),
-        by_location(expected),
-    )
-    different = [one for one in {**was, **now} if was.get(one) != now.get(one)]
-    newer = {
-        one: time
-        for one in different
-        if one in now and (time := _end_of(now[one].lastmod)) is not None
-        if time > (_end_of(was[one].lastmod) or 0.0 if one in was else copied)
-    }
-    happened = _happened(different, was, copied) if not sections else {}
-    known = [] if document.changed_at is None else [document.changed_at]
-    known += happened.values()
-    if sections:
-        after = url_changes().filter(section__in=list(sections), at__gt=copied)
-        first = after.order_by("at").values_list("at", flat=True).first()
-        # By then a page has been compared with its rows, and the index lists that.
-        known += [] if first is None else [first + changes_wait()]
-    explained = {*happened}
-    if sections or not known:
-        # Nothing else is known of indexes, nor of what is not stored.
-        known += [time for one, time in newer.items() if one in was]
-        explained |= {*newer}
-    return Age(min(known, default=None), explained.issuperset(different))
+    document: Document
+    #: The pages that the site has, by their addresses.
+    pages: Mapping[str, tuple[SectionSource, int]]
+    site: SiteAddress
+    #: Whether all that it lists is stored: of sections by position nothing is.
+    is_stored: bool
+
+    def age_of(
+        self, answer: FetchedAnswer, there: Sequence[Entry], expected: Sequence[Entry]
+    ) -> Age:
+        """
+        Compare what arrived with what is expected.
+
+        Of an index, only the newest change is known of the pages that differ.
+        """
+        copied, was, now = (
+            copied_at(answer, there),
+            by_location(there),
+            by_location(expected),
+        )
+        different = [one for one in {**was, **now} if was.get(one) != now.get(one)]
+        is_index = any(entry.is_sitemap for entry in expected)
+        newer = {
+            one: at
+            for one in different
+            if one in now and (at := _end_of(now[one].lastmod)) is not None
+            if at > (_end_of(was[one].lastmod) or 0.0 if one in was else copied)
+        }
+        first = {
+            one: at
+            for one, at in self._first_built(copied, is_index=is_index)
+            if one in now and one not in was
+        }
+        changed = self.document.changed_at
+        known = [*first.values(), *([] if changed is None else [changed])]
+        if is_index:
+            happened = self._happened_to_pages(different, copied)
+            # By then a page has been compared with its rows, and the index lists that.
+            known += [at + get_settings().VERIFY_AFTER for at in happened.values()]
+        else:
+            happened = _happened(different, was, copied)
+            known += happened.values()
+        explained = {*first, *happened}
+        if is_index or not known:
+            # Nothing else is known of indexes, nor of what is not stored.
+            known += [at for one, at in newer.items() if one in was]
+            explained |= {*newer}
+        is_former, stored = (
+            explained.issuperset(different),
+            time.time() - UrlChange.stored_for(),
+        )
+        may_be = is_alike(was, now) and (not self.is_stored or copied < stored)
+        if may_be and self.is_stored and not is_former:
+            known.append(stored)
+        return Age(min(known, default=None), is_former, may_be)
+
+    def _first_built(
+        self, since: float, *, is_index: bool
+    ) -> Iterator[tuple[str, float]]:
+        """Yield what pages list that were built first since then, which is no event."""
+        rows = Page.objects.on_site().filter(unknown_at__gt=since)
+        new = {
+            (name, number): at
+            for name, number, at in rows.values_list(
+                "section__name", "number", "unknown_at"
+            )
+        }
+        for location, (source, number) in self.pages.items():
+            if (at := new.get((source.name, number))) is None:
+                continue
+            if is_index:
+                yield location, at
+                continue
+            with suppress(SitemapsPlusError):
+                if (page := page_or_former(source, number, self.site)) is not None:
+                    entries = arrived_entries(page.body)
+                    yield from ((one.location, at) for one in entries)
+
+    def _happened_to_pages(
+        self, different: Iterable[str], since: float
+    ) -> dict[str, float]:
+        """Return when something happened first in the sections of pages."""
+        names = {_unnumbered(url): one.name for url, (one, _) in self.pages.items()}
+        sections = {url: names.get(_unnumbered(url), "") for url in different}
+        rows = UrlChange.objects.on_site().filter(
+            section__in={*sections.values()}, at__gt=since
+        )
+        first = dict(
+            rows.order_by("section").values_list("section").annotate(Min("at"))
+        )
+        return {url: first[name] for url, name in sections.items() if name in first}
+
+
+def _unnumbered(address: str) -> str:
+    """Return what the addresses of all pages of a section have in common."""
+    return address.rpartition("-")[0]
 
 
 def _end_of(lastmod: str) -> float | None:
     """Return when a lastmod was over at the latest: of a date, its end."""
-    time = seconds(lastmod)
-    return time if time is None or "T" in lastmod else time + 86_400
+    at = seconds(lastmod)
+    return at if at is None or "T" in lastmod else at + 86_400
 
 
 def _happened(
@@ -89,7 +164,7 @@ def _happened(
     """Return when something happened first to URLs that a copy does not have yet."""
     first: dict[str, float] = {}
     for urls in _some(islice(locations, _MOST)):
-        rows = url_changes().filter(digest__in=list(urls), at__gt=copied)
+        rows = UrlChange.objects.on_site().filter(digest__in=list(urls), at__gt=copied)
         for digest, kind, lastmod, at in rows.order_by("-at").values_list(
             "digest", "kind", "lastmod", "at"
         ):
@@ -102,8 +177,8 @@ def _happened(
 
 def _some(urls: Iterator[str]) -> Iterator[dict[str, str]]:
     """Yield URLs by the digests of their locations, as many as one statement takes."""
-    while some := list(islice(urls, _AT_ONCE)):
-        yield {location_digest(_location(url)): url for url in some}
+    for some in parts(urls):
+        yield {digest_of(_location(url)): url for url in some}
 
 
 def _location(url: str) -> str:

@@ -11,29 +11,33 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from django.conf import settings as django_settings
 
 from django_sitemaps_plus import hooks
-from django_sitemaps_plus.building.build import Progress
 from django_sitemaps_plus.exceptions import ConfigurationError, SitemapsPlusError
 from django_sitemaps_plus.protocol.robots import sitemaps_of
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.documents import Document, page_or_former
-from django_sitemaps_plus.serving.index import extra_sitemaps
 from django_sitemaps_plus.serving.listed import list_pages
+from django_sitemaps_plus.serving.robots import others_in_robots
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from .copies import Age, age_of
+from .asking import Progress
+from .copies import Age, Known
 from .entries import Entry
 from .findings import Findings
 from .kinds import ERROR, WARNING
 from .models import Audit, Finding
-from .rules import Arrived, FetchedAnswer, Problem, arrivals, look
-from .rules.arrivals import MOVED, NOT_SERVED, OTHER_SITEMAPS, Unusable
+from .rules import Answered, Arrived, FetchedAnswer, Problem, Visit, arrivals, look
+from .rules.answers import MOVED
+from .rules.arrivals import NOT_SERVED, OTHER_SITEMAPS, Unusable
+from .rules.crawlers import difference_for, repeated_at, twins, unknown_answered
 from .rules.robots import decode
 from .web_pages import url_of_reference
 
@@ -107,6 +111,8 @@ class Crawl:
     _places: dict[str, tuple[str, int]] = field(default_factory=dict)
     _files: list[str] = field(default_factory=list)
     _pages: dict[str, tuple[SectionSource, int]] = field(default_factory=dict)
+    #: The first web page of the site that arrived.
+    _web_page: Answered | None = None
 
     def run(self) -> tuple[Audit, list[Finding]]:
         """Return how the sitemaps arrive, and what is wrong; it is not stored yet."""
@@ -167,13 +173,52 @@ class Crawl:
             self._pages = self._expected_pages()
         chosen = self._files[: self.most]
         for done, url in enumerate(chosen):
-            self._sitemap(url, clients[done % len(clients)])
+            arrived.append(self._sitemap(url, clients[done % len(clients)]))
             self.progress(done + 1, len(chosen))
+        # Somebody waits for the short view.
+        if self.rate is not None:
+            self._pages_as_crawlers(arrived, first)
+
+    def _pages_as_crawlers(
+        self, arrived: Sequence[Sequence[Entry]], family: str
+    ) -> None:
+        """Fetch some pages of each section as a browser and as crawlers do."""
+        listed = {one.location for some in arrived for one in some}
+        visit = Visit(datetime.now(UTC))
+        unknown = f"{self.site.origin}{self.site.prefix}sitemaps-plus/no-such-page/"
+        got = self._paced(unknown, Client("a browser", family))
+        self._note(unknown, *unknown_answered(Answered(visit, unknown, got)))
+        pages = self._expected_pages().values()
+        for source, number in [place for place in pages if place[1] == 1]:
+            with suppress(SitemapsPlusError):
+                page = page_or_former(source, number, self.site)
+                own = arrivals.arrived_entries(page.body) if page else []
+                there = [one.location for one in own if one.location in listed]
+                for url in {*there[:1], *there[-1:]}:
+                    self._note(url, *self._as_crawlers(url, visit, family))
+        if (web_page := self._web_page) is None:
+            return
+        # Last: nobody has to answer there.
+        for url in twins(web_page.url):
+            self._failures = 0
+            got = self._paced(url, Client("a browser", family))
+            self._note(url, *repeated_at(Answered(visit, url, got), web_page))
+
+    def _as_crawlers(self, url: str, visit: Visit, family: str) -> Iterator[Problem]:
+        """Yield how a page differs for crawlers; some differs each time."""
+        first, *crawlers, last = [
+            Answered(visit, url, self._paced(url, Client(agent, family)))
+            for agent in ("a browser", *AGENTS)
+        ]
+        if first.is_whole and "html" in first.answer.media_type:
+            self._web_page = self._web_page or first
+        for agent, one in zip(AGENTS, crawlers, strict=False):
+            yield from difference_for(agent, one, [first, last])
 
     def _expected_pages(self) -> dict[str, tuple[SectionSource, int]]:
         """Return the pages of the index by their addresses."""
         found = {}
-        for item in list_pages("", index.all_sources()).indexed:
+        for item in list_pages("", index.usable()).indexed:
             own = self.site.with_scheme(item.source.sitemap.protocol)
             name = f"{item.source.name}-{item.number}"
             found[index.file_address(own, "page", name)] = item.place
@@ -240,8 +285,7 @@ class Crawl:
         if looked is None:
             return
         answer, body = looked
-        ours = [*self._own, *hooks.sitemaps(self.site)]
-        ours += extra_sitemaps(self.site, in_index=False)
+        ours = [*self._own, *others_in_robots(self.site)]
         problems = [*look(Arrived(url, answer, body, arrivals.TEXT))]
         problems += arrivals.of_robots(body, self._own, ours)
         self._note(url, *problems, by=client)
@@ -284,7 +328,7 @@ class Crawl:
         try:
             if url in self._places:
                 name, part = self._places[url]
-                sources = index.usable([name]) if name else index.all_sources()
+                sources = index.usable([name]) if name else index.usable()
                 return index.document_of(name, sources, self.site, part)
             if url in self._pages:
                 return page_or_former(*self._pages[url], self.site)
@@ -307,7 +351,7 @@ class Crawl:
             if strange := arrivals.of_content(entries, wanted):
                 yield strange
                 return
-            age = self._age(answer, entries, wanted, expected)
+            age = self._known(url, expected).age_of(answer, entries, wanted)
             if (every := hooks.changes_wait()) is not None:
                 since = time.time() if age.since is None else age.since
                 if time.time() - since < 2 * every:
@@ -319,16 +363,13 @@ class Crawl:
             unknown = f"{url}?sitemaps-plus={secrets.token_hex(8)}"
             there = self._answer(unknown, client)
             body = arrivals.text_of_answer(url, there)
-            if set(arrivals.arrived_entries(body)) == set(wanted):
-                yield from self._of_copy(url, answer, entries, wanted, age)
-                return
-            again = self._expected(url)
-            if again is not None and again.body == expected.body:
+            is_right = set(arrivals.arrived_entries(body)) == set(wanted)
+            again = None if is_right else self._expected(url)
+            if is_right or (again is not None and again.body == expected.body):
                 # But for one that ignores the query.
-                is_copy = age.is_former and arrivals.is_sent_by_django(there)
-                if arrivals.is_from_cache(there):
-                    is_copy = age.is_former or age.since is None
-                if is_copy:
+                by_cache = is_right or arrivals.is_from_cache(there)
+                by_cache_or_us = by_cache or arrivals.is_sent_by_django(there)
+                if (age.is_former and by_cache_or_us) or (age.may_be and by_cache):
                     yield from self._of_copy(url, answer, entries, wanted, age)
                 else:
                     yield arrivals.of_difference(entries, wanted)
@@ -344,27 +385,21 @@ class Crawl:
         age: Age,
     ) -> Iterator[Problem]:
         if age.since is None and "age" not in answer.headers:
-            self._miss(f"{url} is a copy of unknown age.")
+            differs = arrivals.of_difference(entries, wanted).text
+            self._miss(f"{url} comes from a cache and is out of date: {differs}.")
         yield from arrivals.of_copy(answer, entries, wanted, age.since)
 
-    def _age(
-        self,
-        answer: FetchedAnswer,
-        entries: Sequence[Entry],
-        wanted: Sequence[Entry],
-        expected: Document,
-    ) -> Age:
-        """Return how old what arrived is, if it is a copy."""
-        sections = set[str]()
-        if any(entry.is_sitemap for entry in wanted):
-            listed_there = self._pages or self._expected_pages()
-            different = {entry.location for entry in {*entries} ^ {*wanted}}
-            sections = {
-                source.name
-                for location, (source, _) in listed_there.items()
-                if location in different
+    def _known(self, url: str, expected: Document) -> Known:
+        """Return what is stored of the past of a document."""
+        pages = self._pages or self._expected_pages()
+        if url in pages:
+            pages = {url: pages[url]}
+        elif name := self._places[url][0]:
+            pages = {
+                one: place for one, place in pages.items() if place[0].name == name
             }
-        return age_of(answer, entries, wanted, expected, sections)
+        is_stored = all(source.key is not None for source, _ in pages.values())
+        return Known(expected, pages, self.site, is_stored)
 
     # Noting
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from django_sitemaps_plus.building.build import Progress
-from django_sitemaps_plus.engines.base import CheckResult
-from django_sitemaps_plus.engines.errors import TransportError
+from django_sitemaps_plus.engines.base import CheckResult, TransportError
 from django_sitemaps_plus.engines.http import USER_AGENT, families, send
 from django_sitemaps_plus.health.check import CHECK_TIMEOUT
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import queries
+from .asking import Progress
 from .crawl import AGENTS, Client, Crawl
 from .kinds import ERROR
 from .models import Audit, Finding
@@ -82,6 +82,7 @@ def _crawl(site: SiteAddress, *, private: bool) -> Crawl:
             "Accept": "*/*",
             "Accept-Encoding": "gzip",
         }
+        started = time.perf_counter()
         try:
             answer = send(
                 "GET",
@@ -99,6 +100,7 @@ def _crawl(site: SiteAddress, *, private: bool) -> Crawl:
             answer.status,
             answer.headers,
             answer.body,
+            seconds=time.perf_counter() - started,
             flaw=answer.flaw,
             valid=answer.valid,
         )

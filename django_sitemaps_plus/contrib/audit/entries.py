@@ -15,10 +15,10 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import islice
 from typing import IO, Any, Final, NamedTuple, TypeAlias
 from xml.parsers import expat
 
+from django_sitemaps_plus.db import parts
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
 
@@ -112,19 +112,17 @@ class EntryBatch(NamedTuple):
 
 def batches_of_page(body: bytes) -> Iterator[EntryBatch]:
     """Yield the entries of a page that this package wrote."""
-    every = _parts_of(body)
-    for start in range(0, len(every), _ENTRIES_AT_ONCE):
-        parts = every[start : start + _ENTRIES_AT_ONCE]
-        urls, lastmods, _, _, links, media = zip(*parts, strict=True)
+    for some in parts(_parts_of(body), _ENTRIES_AT_ONCE):
+        urls, lastmods, _, _, links, media = zip(*some, strict=True)
         has_more = any(links) or any(media)
-        special = [_entry(one) for one in parts if one[4] or one[5]] if has_more else []
+        special = [_entry(one) for one in some if one[4] or one[5]] if has_more else []
         urls = tuple(map(html.unescape, urls)) if b"&" in body else urls
-        yield EntryBatch(urls, lastmods, special, partial(_entry_at, parts))
+        yield EntryBatch(urls, lastmods, special, partial(_entry_at, some))
 
 
 def batches_of(entries: Iterator[Entry]) -> Iterator[EntryBatch]:
     """Yield entries that were read one by one."""
-    while some := list(islice(entries, _ENTRIES_AT_ONCE)):
+    for some in parts(entries, _ENTRIES_AT_ONCE):
         listed = [entry for entry in some if entry.location]
         yield EntryBatch(
             [entry.location for entry in listed],
@@ -141,8 +139,8 @@ def entries_of_page(body: bytes) -> Iterator[Entry]:
     return map(_entry, _parts_of(body))
 
 
-def _entry_at(parts: Sequence[_Part], number: int) -> Entry:
-    return _entry(parts[number])
+def _entry_at(some: Sequence[_Part], number: int) -> Entry:
+    return _entry(some[number])
 
 
 def _entry(part: _Part) -> Entry:
@@ -276,8 +274,8 @@ class _Parser:
 
     def _refuse(self, *declared: object) -> None:
         raise Unreadable(
-            f"{self._name} has a document type, as web pages have and sitemaps do not. "
-            "Is it the address of a sitemap?"
+            f"{self._name} has a document type, as web pages have and sitemaps do not, "
+            "so it may not be the address of a sitemap."
         )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:

@@ -1,34 +1,32 @@
 """
 What the sections list: their stored pages, read one by one.
 
-Sections by position that are not stored are built as for a request.
+Sections by position are built as for requests.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from django_sitemaps_plus.building.by_position import page_bytes, position_pages
-from django_sitemaps_plus.exceptions import SitemapsPlusError
-from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import ordered, pages, sections
+from django.db import Error as DatabaseError
+
+from django_sitemaps_plus.building.by_position import position_page, position_pages
+from django_sitemaps_plus.exceptions import SitemapsPlusError, describe
+from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.rendering.columns import OMITTED
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 from django_sitemaps_plus.storing import storage
-from django_sitemaps_plus.storing.bad_rows import noted
 
 from .entries import Entry, EntryBatch, Unreadable, batches_of_page
 from .findings import Findings
 from .rules.documents import LEFT_OUT, NOT_BUILT, kind_of_row
-
-#: Pages of a section by position that are read.
-_BY_POSITION = 10
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,8 @@ class ListedDocument:
     read: Callable[[], bytes]
     #: When its rows were read, in seconds since the epoch; 0 if that is not known.
     read_at: float = 0
-    #: The page that it is, if it is a stored one.
-    page: Page | None = None
+    #: The page that it is, if it is a section's: by position its number.
+    page: Page | int | None = None
     #: Takes the bytes apart; raises ``Unreadable`` if they are not a sitemap.
     batches_of: Callable[[bytes], Iterator[EntryBatch]] = batches_of_page
 
@@ -65,15 +63,16 @@ def listed_documents(
             continue  # the section's state says so
         section = source(name)
         address = site.with_scheme(section.sitemap.protocol)
+        if section.key is None:
+            listed += _by_position(section, address, findings)
+            continue
         every = _pages(section)
         built = [page for page in every if page.checksum]
         for page in built:
-            _note_rows(findings, page)
+            _note_rows(findings, name, str(page), page.bad, page.left_out)
             read = partial(_stored, page, address)
             listed.append(ListedDocument(name, str(page), read, page.read_at, page))
-        if section.key is None and not built:
-            listed += _by_position(section, address)
-        elif len(built) < len(every) or not every:
+        if len(built) < len(every) or not every:
             unbuilt = f"{len(every) - len(built):,} of {len(every):,} pages"
             text = unbuilt if every else "no page yet"
             findings.add(NOT_BUILT, name, text=text)
@@ -86,46 +85,59 @@ def _pages(section: SectionSource) -> list[Page]:
     more = "read_at", "bad", "problems", "lower"
     return [
         page
-        for row in sections().filter(name=section.name, key=section.signature)
-        for page in ordered(row).select_related("section").only(*columns, *more)
+        for row in Section.objects.on_site().filter(
+            name=section.name, key=section.signature
+        )
+        for page in row.pages.order_by("position")
+        .select_related("section")
+        .only(*columns, *more)
     ]
 
 
 def _stored(page: Page, site: SiteAddress) -> bytes:
     """Return a page's bytes; none where they are missing or damaged."""
     for _ in range(2):
-        stored = storage.read_bytes(page, page.checksum)
+        [(_, stored)] = storage.read_each([page])
         if stored is not None:
             return stored.body_for(site)
         # Another process may have replaced it just now.
-        checksums = pages().filter(pk=page.pk).values_list("checksum", flat=True)
+        checksums = Page.objects.filter(pk=page.pk).values_list("checksum", flat=True)
         page.checksum = checksums.first() or ""
     return b""
 
 
-def _by_position(section: SectionSource, site: SiteAddress) -> Iterator[ListedDocument]:
-    """Yield the first pages of a section that is not stored."""
-    for number in range(1, min(position_pages(section), _BY_POSITION) + 1):
-        read = partial(_built, section, number, site)
-        yield ListedDocument(
-            section.name, f"{section.name}-{number}", read, time.time()
-        )
+def _by_position(
+    section: SectionSource, site: SiteAddress, findings: Findings
+) -> Iterator[ListedDocument]:
+    """Yield the pages of a section by position; what their builds note is a finding."""
+    for number in range(1, position_pages(section) + 1):
+        name, read_at = f"{section.name}-{number}", time.time()
+        try:
+            built = position_page(section, number, site)
+        except DatabaseError:
+            raise
+        except Exception as error:  # items() may raise whatever it likes
+            is_ours = isinstance(error, SitemapsPlusError)
+            text = str(error) if is_ours else describe(error)
+            findings.add(NOT_BUILT, section.name, page=name, text=text)
+            continue
+        if built is not None:
+            rows = [(one.label, one.reason) for one in [*built.bad, *built.omitted]]
+            _note_rows(findings, section.name, name, len(built.bad), rows)
+            # Packed: an audit holds all of them until its end.
+            read = partial(zlib.decompress, zlib.compress(built.body))
+            yield ListedDocument(section.name, name, read, read_at, number)
 
 
-def _built(section: SectionSource, number: int, site: SiteAddress) -> bytes:
-    try:
-        return page_bytes(section, number, site)
-    except SitemapsPlusError:
-        return b""  # the log says so, and so does the page
-
-
-def _note_rows(findings: Findings, page: Page) -> None:
+def _note_rows(
+    findings: Findings, name: str, page: str, bad: int, rows: Iterable[tuple[str, str]]
+) -> None:
     """Note the rows that a build left out, or listed without a tag."""
-    name, left_out = page.section.name, 0
-    for row, reason in noted(page.problems):
+    left_out = 0
+    for row, reason in rows:
         kind = kind_of_row(reason)
         is_listed = reason.startswith(OMITTED)
         left_out += not is_listed
         text = reason if is_listed else f"left out: {reason}"
-        findings.add(kind, name, page=str(page), row=row[:255], text=text)
-    findings.more(LEFT_OUT, name, max(0, page.bad - left_out))
+        findings.add(kind, name, page=page, row=row[:255], text=text)
+    findings.more(LEFT_OUT, name, max(0, bad - left_out))

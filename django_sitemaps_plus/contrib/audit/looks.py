@@ -54,17 +54,21 @@ class Look:
         )
 
     def found(self, level: str) -> str:
-        """Return how many errors or warnings it found, and of which kinds."""
+        """Return how many errors or warnings it found, and how many of each kind."""
         count = self.number_of(level)
         text = ngettext("%s error", "%s errors", count)
         if level == WARNING:
             text = ngettext("%s warning", "%s warnings", count)
-        titles = [
-            one.translated_title
+        kinds = {
+            one.translated_title: number(self.counts[one.id].total())
             for one in known().values()
             if one.level == level and one.id in self.counts
-        ]
-        return ", ".join([text % number(count), *titles])
+        }
+        # Of a single kind the number is said.
+        titles = (
+            [f"{one} ({kinds[one]})" for one in kinds] if len(kinds) > 1 else [*kinds]
+        )
+        return f"{text % number(count)}: {', '.join(titles)}"
 
     @property
     def of(self) -> str:

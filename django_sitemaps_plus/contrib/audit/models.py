@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -10,6 +11,43 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemaps_plus.sitemaps.site_rows import SiteRow
 
 from .kinds import FindingKind, known
+
+
+class _BySection(models.JSONField):
+    """
+    A dict by section or id, of which each value ``is_sound``.
+
+    What is not, for the row was damaged, is read as if it were not there.
+    """
+
+    def __init__(self, is_sound: Callable[[Any], bool] = bool, **kwargs: Any) -> None:
+        self.is_sound = is_sound
+        super().__init__(**{**kwargs, "default": dict})
+
+    def from_db_value(self, *args: Any) -> dict[str, Any]:
+        stored = super().from_db_value(*args)
+        items = stored.items() if isinstance(stored, dict) else ()
+        return {name: one for name, one in items if self.is_sound(one)}
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.JSONField", args, kwargs
+
+
+def _are_two_numbers(one: Any) -> bool:
+    return isinstance(one, list) and [*map(type, one)] == [int, int]
+
+
+def _are_numbers(one: Any) -> bool:
+    return isinstance(one, dict) and {*map(type, one.values())} <= {int, float}
+
+
+def _are_rows(one: Any) -> bool:
+    rows = one.get("rows") if isinstance(one, dict) and "definition" in one else None
+    return isinstance(rows, dict) and all(
+        isinstance(row, list) and [*map(type, row[1:])] == [dict, list]
+        for row in rows.values()
+    )
 
 
 class Audit(SiteRow):
@@ -27,7 +65,7 @@ class Audit(SiteRow):
     started_at = models.FloatField()
     finished_at = models.FloatField()
     #: The sections whose pages were all read, ``{name: [URLs listed, URLs fetched]}``.
-    sections = models.JSONField(default=dict)
+    sections = _BySection(_are_two_numbers)
     fetched = models.CharField(
         max_length=7, choices=Fetched.choices, blank=True, default=""
     )
@@ -38,13 +76,13 @@ class Audit(SiteRow):
     errors = models.PositiveBigIntegerField(default=0)
     warnings = models.PositiveBigIntegerField(default=0)
     #: The same by id and section, ``{id: {section: number}}``: not each is stored.
-    counts = models.JSONField(default=dict)
+    counts = _BySection(_are_numbers)
     #: How long answers took, ``{section: {"p50": seconds, "p95": …, "max": …}}``.
-    times = models.JSONField(default=dict)
+    times = _BySection(_are_numbers)
     #: What it ended before it looked at, in a sentence; empty if it looked at all.
     missed = models.TextField(blank=True, default="")
     #: Rows that the next audit looks at again: see ``contrib.audit.rows``.
-    remembered = models.JSONField(default=dict)
+    remembered = _BySection(_are_rows)
 
     #: Whether Ctrl+C or SIGTERM ended it just now; not stored.
     was_interrupted = False

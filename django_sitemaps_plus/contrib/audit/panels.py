@@ -9,13 +9,13 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.translation import gettext
 
-from django_sitemaps_plus.health.levels import ERROR
+from django_sitemaps_plus.health.alerts import ERROR
 from django_sitemaps_plus.hooks import AdminPage
 
 from .kinds import known
 from .looks import looks
 from .models import Finding
-from .queries import findings_of, verdicts
+from .queries import findings_of, newest_findings, verdicts
 
 
 def site_panel(page: AdminPage) -> str:
@@ -24,8 +24,11 @@ def site_panel(page: AdminPage) -> str:
     counts: dict[str, Counter[str]] = {}
     for look in every:
         for name, some in look.counts.items():
-            counts.setdefault(name, Counter()).update(some)
+            # What was found by two ways to look is counted once.
+            counts[name] = counts.get(name, Counter()) | some
     found = [(known()[name], some) for name, some in counts.items()]
+    rows = newest_findings().filter(is_new=True) if found else Finding.objects.none()
+    new = Counter(rows.values_list("kind", flat=True))
     shown = {
         "looks": [
             {
@@ -41,6 +44,7 @@ def site_panel(page: AdminPage) -> str:
                 "level": display.state(display.LEVELS[kind.level], kind.level),
                 "title": kind.translated_title,
                 "number": display.number(by_section.total()),
+                "new": new[kind.id] and display.number(new[kind.id]),
                 "link": page.list(Finding, f"kind={kind.id}"),
                 "sections": ", ".join(filter(None, by_section)) or "–",
                 "fix": kind.translated_fix,

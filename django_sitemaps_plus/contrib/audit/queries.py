@@ -7,9 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import router, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import (
+    BooleanField,
+    Case,
+    Exists,
+    OuterRef,
+    Q,
+    QuerySet,
+    Value,
+    When,
+)
 
-from django_sitemaps_plus.changes.queries import location_digest
+from django_sitemaps_plus.db import digest_of
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site
 
@@ -128,10 +137,36 @@ def _counts(audit: Audit, section: str) -> dict[str, int]:
     }
 
 
-def newest_findings() -> QuerySet[Finding]:
-    """Return what ``verdicts()`` and ``last_crawls()`` count, if it is stored."""
+def newest_findings() -> QuerySet[Any]:
+    """
+    Return what ``verdicts()`` and ``last_crawls()`` count, if it is stored.
+
+    ``is_new`` says that the audit before, which looked at as much, did not find it.
+    """
     crawled = Q(audit__in=[one.pk for one in last_crawls()])
-    return _findings(verdicts(), crawled)
+    return _findings(verdicts(), crawled).annotate(is_new=_is_new())
+
+
+def _is_new() -> Case:
+    every = list(_stored().defer("counts", "remembered", "times"))
+    cases = []
+    for n, audit in enumerate(every):
+        before = next((one for one in every[n + 1 :] if _saw_all(one, audit)), None)
+        if before is not None:
+            names = "kind", "section", "page", "digest"
+            same = Finding.objects.using(every[0]._state.db).filter(
+                audit=before.pk, **{name: OuterRef(name) for name in names}
+            )
+            cases.append(When(audit=audit.pk, then=~Exists(same)))
+    return Case(*cases, default=Value(value=False), output_field=BooleanField())
+
+
+def _saw_all(former: Audit, audit: Audit) -> bool:
+    """Return whether a former audit looked at all that one did, in the same way."""
+    if former.fetched != audit.fetched or former.missed:
+        return False
+    is_sample = former.fetched and former.fetched_urls < former.urls
+    return not is_sample and former.sections.keys() >= audit.sections.keys()
 
 
 def findings_of(url: str) -> list[Finding]:
@@ -171,7 +206,7 @@ def url_digest(url: str) -> str:
     """Return what stands for a URL in the index: that of its path, if it is ours."""
     site = Site.current().address()
     path = url.removeprefix(str(site.origin)) if site else url
-    return location_digest(path if path.startswith("/") else url)
+    return digest_of(path if path.startswith("/") else url)
 
 
 def store(audit: Audit, findings: Iterable[Finding]) -> None:

@@ -19,12 +19,14 @@ from django_sitemaps_plus.protocol.dates import parse_w3c
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.listing import lastmod_of
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.serving.page_lastmods import lastmods_of, rows_of_page
-from django_sitemaps_plus.sitemaps.attributes import declared_expressions, is_expression
+from django_sitemaps_plus.serving.documents import lastmods_of, rows_of_page
+from django_sitemaps_plus.sitemaps.attributes import (
+    annotated,
+    declared_expressions,
+    is_expression,
+)
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
-    database_of,
-    rows_between,
 )
 from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
@@ -59,16 +61,15 @@ def set_places(
 
     Of a row that is listed without a tag, say its URL. A row that is left out has none.
     """
-    pages = {one.name: one.page for one in documents if one.page is not None}
+    pages = {one.name: one for one in documents if one.page is not None}
     wanted: dict[str, dict[str, list[Finding]]] = {}
     for one in findings:
         if one.page in pages and bool(one.url) != bool(one.row):
             by = wanted.setdefault(one.page, {})
             by.setdefault(one.url or one.row, []).append(one)
     for name, some in islice(wanted.items(), _MOST_PAGES):
-        page = pages[name]
-        source = sources[page.section.name]
-        for label, lastmods in rows_of_page(source, page, site):
+        source, page = sources[pages[name].section], pages[name].page
+        for label, lastmods in rows_of_page(source, page, site) if page else ():
             row = str(label)[:255]
             for one in (one for url in lastmods for one in some.get(url, ())):
                 one.row = row
@@ -99,8 +100,9 @@ def rows_to_compare(source: SectionSource, site: SiteAddress) -> dict[str, Any]:
     if key is None:
         return {}
     items = source.sitemap.items()
-    ordered = key.order(rows_between(items.using(database_of(items)), key, None, None))
-    ordered = ordered.annotate(**declared_expressions(source.sitemap))
+    ordered = key.order(items.using(source.database))
+    declared = declared_expressions(source.sitemap)
+    ordered = annotated(ordered, declared, source.sitemap)
     objects = list(ordered[:REMEMBERED])
     labels = [key.dumps(key.of(one)) for one in objects]
     by_label = dict(zip(labels, objects, strict=True))

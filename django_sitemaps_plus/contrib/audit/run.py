@@ -10,7 +10,6 @@ from typing import Any
 
 from django.conf import settings as django_settings
 
-from django_sitemaps_plus.building.build import Progress
 from django_sitemaps_plus.protocol.robots import Group, read
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.serving.robots import rules
@@ -20,18 +19,19 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import queries, rows
-from .asking import Asking, Fetch, Pace, RestWanted, Stopped
+from .asking import Asking, Fetch, Pace, Progress, RestWanted, Stopped
 from .checking import Checking, Sample
 from .entries import Entry
 from .findings import Findings
 from .kinds import ERROR, WARNING
 from .listed import ListedDocument, listed_documents
 from .models import Audit, Finding
-from .rules import AuditedSection, Problem, Visit
+from .rules import Answered, AuditedSection, Problem, Visit
 from .rules.answers import UNREACHABLE, percentiles, status_in_words
 from .rules.documents import NOT_BUILT
 from .rules.lastmods import ALL_EQUAL, ALWAYS_NOW, MOVES_ALONE, Lastmods
-from .rules.robots import ROBOTS_FAILS, decode, problems_of_length
+from .rules.missing import UNLISTED, candidates, is_page
+from .rules.robots import CLOSED, ROBOTS_FAILS, Closed, decode, problems_of_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +69,8 @@ def run_audit(request: Request) -> tuple[Audit, list[Finding]]:
     sources = {name: source(name) for name in names}
     pages = listed_documents(names, request.site, findings)
     checking = _checking(request, started, sources, groups, findings)
-    # Sections by position that are long are read to some page.
-    checking.is_whole = (
-        set(names) == set(registry.sources())
-        and all(page.page is not None for page in pages)
-        and not any(kind == NOT_BUILT for kind, _ in findings.counts)
+    checking.is_whole = set(names) == set(registry.sources()) and not any(
+        kind == NOT_BUILT for kind, _ in findings.counts
     )
     audit = Audit(
         started_at=started, fetched=request.fetched, remembered=queries.remembered()
@@ -87,7 +84,19 @@ def run_audit(request: Request) -> tuple[Audit, list[Finding]]:
         progress=request.asked,
     )
     try:
+        pages_of_site = {}
+        if checking.is_whole:
+            # Over HTTP the site is asked for what it lists, at the rate that it wants.
+            fetches = request.fetched == Audit.Fetched.IN_PROCESS
+            every = list(sources.values())
+            pages_of_site = candidates(request.site, every, fetches=fetches)
+        checking.unseen = set(pages_of_site)
         checking.check(pages, request.read)
+        for url in sorted(checking.unseen):
+            one = pages_of_site[url]
+            seen = one.is_route and Answered(asking.visit, url, request.fetch(url))
+            if not seen or is_page(seen, groups):
+                findings.note(Problem(UNLISTED, one.text, url))
         _lastmods(request, checking, pages, sources)
         audit.sections = {name: [checking.listed[name], 0] for name in names}
         # What this audit does not look at, the next one may.
@@ -193,6 +202,9 @@ def _lastmods(
     """Note sections whose lastmods say nothing."""
     by_name = {page.name: page for page in pages}
     for name, section in checking.sections.items():
+        if 0 < section.kept(Closed).count == checking.listed[name]:
+            text = f"it disallows all {checking.listed[name]:,} URLs"
+            checking.findings.add(CLOSED, name, text=text)
         lastmods = section.kept(Lastmods)
         suspected = [by_name[page] for page in lastmods.suspected]
         if any(rows.moves(one, sources[name], request.site) for one in suspected[:1]):

@@ -30,7 +30,7 @@ def save(listed: Iterable[ListedEntry], formers: Sequence[str], folder: Path) ->
     """
     if folder.exists():
         raise Unreadable(f"{folder} exists: name a new folder.")
-    count, header = 0, urlset_header(images=True, videos=True, news=True)
+    count, header = 0, urlset_header(("images", "videos", "news"))
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     try:
@@ -42,7 +42,7 @@ def save(listed: Iterable[ListedEntry], formers: Sequence[str], folder: Path) ->
             count += len(some)
             body = "".join(map(_written, some)).encode()
             (work / f"sitemap-{number}.xml").write_bytes(header + body + URLSET_FOOTER)
-        (work / _ORIGIN).write_text("\n".join(formers))
+        (work / _ORIGIN).write_text("\n".join(formers), encoding="utf-8")
         work.rename(folder)
     except BaseException:
         shutil.rmtree(work)
@@ -53,7 +53,8 @@ def save(listed: Iterable[ListedEntry], formers: Sequence[str], folder: Path) ->
 def formers_of(path: Path) -> list[str]:
     """Return what a folder was saved of; nothing if somebody else filled it."""
     origin = path / _ORIGIN
-    return origin.read_text().splitlines() if origin.exists() else []
+    text = origin.read_text(encoding="utf-8") if origin.exists() else ""
+    return text.splitlines()
 
 
 def _written(entry: Entry) -> str:

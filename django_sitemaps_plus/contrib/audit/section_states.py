@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from django_sitemaps_plus.building.by_position import position_pages
-from django_sitemaps_plus.health.status import Sums, sums
-from django_sitemaps_plus.health.unlooked import is_audited
-from django_sitemaps_plus.pagination.queries import pages
+from django_sitemaps_plus.models import Page
+from django_sitemaps_plus.pagination.queries import Sums, sums
+from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
-    is_ready_made,
     object_path_reason,
     source,
 )
-from django_sitemaps_plus.storing.bad_rows import noted
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 
 #: How many bad rows, and pages with an error, are shown.
 _SHOWN = 5
@@ -33,6 +31,8 @@ class SectionState:
     by_position: str = ""
     #: Why it is read object by object; empty on the row path.
     object_path: str = ""
+    #: How it is read, in a sentence: which methods as columns, or why none is.
+    read_as: str = ""
     #: Whether the ledger has the bounds of all pages; None without its tables.
     filled: bool | None = None
     pages: int = 0
@@ -75,6 +75,8 @@ def _state(name: str, stored: Mapping[str, Sums] | None) -> SectionState:
         found.object_path = found.object_path or "it is paged by position"
     else:
         found.key = list(section.key.names)
+        read_as = Reader(section, PLACEHOLDER_SITE).read_as
+        found.object_path, found.read_as = read_as.why, str(read_as)
     if stored is not None:
         found.filled = False
         row = stored.get(name)
@@ -88,11 +90,10 @@ def _add_stored(found: SectionState, row: Sums) -> None:
     """Add what the ledger knows of a section."""
     found.filled, found.pages, found.unbuilt = row.filled, row.pages, row.unbuilt
     found.entries, found.bad, found.lost = row.entries, row.bad, row.lost
-    rows = pages().filter(section=row.pk).order_by("position")
+    rows = Page.objects.filter(section=row.pk).order_by("position")
     if row.bad:
-        listed = rows.exclude(problems=[]).values_list("problems", flat=True)
-        for problems in listed[:_SHOWN]:
-            found.problems += noted(problems)
+        for page in rows.exclude(problems=[]).only("problems")[:_SHOWN]:
+            found.problems += page.left_out
         del found.problems[_SHOWN:]
     if row.wrong:
         errors = rows.exclude(error="").values_list("error", flat=True)
@@ -104,11 +105,8 @@ def _next(source: SectionSource, found: SectionState) -> str:
     name = source.name
     faulty = "the rows" if found.bad else "the error"
     if source.key is None:
-        if found.errors:
-            return f"correct {faulty}, then run manage.py build_sitemaps {name}"
-        if source.contrib_pages or position_pages(source) < 2:
-            return ""
-        return "let items() return a plain queryset, so that it is paged by key"
+        # Where it should be paged by key, W009 says so.
+        return ""
     if found.filled is None:
         return "run manage.py migrate"
     if found.errors:
@@ -117,6 +115,4 @@ def _next(source: SectionSource, found: SectionState) -> str:
         return f"run manage.py build_sitemaps {name}"
     if found.bad:
         return f"correct the rows, then run manage.py build_sitemaps {name} --reconcile"
-    if found.object_path and is_audited() and not is_ready_made(source.sitemap):
-        return f"run manage.py check_sitemaps --suggest {name}"
     return ""

@@ -37,15 +37,15 @@ from django.urls import (
 from django.utils import timezone
 from django.utils.translation import get_language_from_path
 
+from django_sitemaps_plus import Sitemap
 from django_sitemaps_plus.building.by_position import position_pages
-from django_sitemaps_plus.building.page_writer import raises
+from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.contrib_views import is_own
+from django_sitemaps_plus.exceptions import describe
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, Origin
 from django_sitemaps_plus.rendering.columns import BadRow, RowBatch
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.rendering.serializer import describe
 from django_sitemaps_plus.sitemaps import sections
-from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import (
@@ -100,7 +100,9 @@ def registered_entries(
                         rows += len(batch.labels)
                         listed += some.entries
                 bad = reader.tally.bad
-                if (bad and raises()) or are_too_bad(len(bad), rows, listed):
+                if (bad and get_settings().ON_ERROR == "raise") or are_too_bad(
+                    len(bad), rows, listed
+                ):
                     problems.append(too_many(bad, rows, f"{name}-{number}"))
                     continue
                 left_out += bad
@@ -134,30 +136,26 @@ def _noted(problems: list[str] | None, what: str) -> Iterator[None]:
 
 
 def pages_as_built(
-    source: SectionSource, site: SiteAddress, *, lists_all: bool = False
+    source: SectionSource, site: SiteAddress
 ) -> Iterator[tuple[int, Reader, Iterator[RowBatch]]]:
     """
     Yield the pages as they are when a section is built for the first time.
 
-    Of each its number, its reader and its rows; ``lists_all`` ignores patterns.
+    Of each its number, its reader and its rows.
     """
-
-    def reader() -> Reader:
-        return Reader(source, site, lists_all=lists_all)
-
     if source.key is None:
         for number in range(1, position_pages(source) + 1):
-            of_page = reader()
+            of_page = Reader(source, site)
             yield number, of_page, of_page.by_position(number)
         return
-    batches = reader().by_key(None, None, source.limit)
+    batches = Reader(source, site).by_key(None, None, source.limit)
     for number in count(1):
         # Not across the yield: a caller that stops there would stay in it.
         with rendering_context(site):
             first = next(batches, None)
         if first is None:
             return
-        yield number, reader(), _some(first, batches, source.items_per_page)
+        yield number, Reader(source, site), _some(first, batches, source.items_per_page)
 
 
 def _some(first: RowBatch, rest: Iterator[RowBatch], most: int) -> Iterator[RowBatch]:

@@ -75,6 +75,8 @@ class WebPage:
     start: str = ""
     #: Whether it shows something without a word, or by a script.
     has_more: bool = False
+    #: Whether it has a script, which may write what it shows.
+    has_script: bool = False
     #: Fields for passwords, where it does not ask for a new one.
     passwords: int = 0
 
@@ -108,6 +110,8 @@ class _Reader:
         """Look at an element."""
         if tag == "script" or attributes.get("role") == "img" or tag in _PICTURES:
             self.page.has_more |= attributes.get("type", "").lower() != "hidden"
+        kind = attributes.get("type", "")
+        self.page.has_script |= tag == "script" and "json" not in kind
         if self._inert:
             # Only templates are nested: in the others this is text.
             self._depth += tag == self._inert == "template"

@@ -8,9 +8,8 @@ from dataclasses import asdict
 from django.utils.translation import gettext, ngettext
 
 from django_sitemaps_plus.health.alerts import Alert, Subject
-from django_sitemaps_plus.health.words import number
+from django_sitemaps_plus.health.words import number, plain_ago
 from django_sitemaps_plus.hooks import Standing
-from django_sitemaps_plus.management.status import plain_ago
 
 from . import documents, published
 from .storages import storage_place

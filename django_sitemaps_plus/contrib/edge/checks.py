@@ -10,10 +10,13 @@ from django.conf import settings as django_settings
 from django.core.checks import CheckMessage
 from django.core.files.storage import FileSystemStorage, storages
 
-from django_sitemaps_plus.checks.messages import check, message
-from django_sitemaps_plus.checks.settings import SET_BASE_URL, has_address
+from django_sitemaps_plus.checks.messages import (
+    check,
+    message,
+    without_address,
+)
 from django_sitemaps_plus.conf import advice, get_settings
-from django_sitemaps_plus.rendering.serializer import describe
+from django_sitemaps_plus.exceptions import describe
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.site import Site
 
@@ -29,9 +32,8 @@ def check_publish(**kwargs: Any) -> Iterator[CheckMessage]:
     if options is None:
         return
     given = "SITEMAPS_PLUS['PUBLISH']"
-    if not has_address():
-        text = f"{given} is set, but the site's address is not. Files need whole URLs."
-        yield message("E080", text, SET_BASE_URL)
+    text = f"{given} is set, but the site's address is not. Files need whole URLs."
+    yield from without_address("E080", text)
     is_shared = len(get_settings().SITES) > 0 or Site.default().is_chosen_by_request
     if (is_shared or tenants.configured()) and "{host}" not in options.prefix:
         text = f"{given}: the files of several sites would have the same names."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from django_sitemaps_plus.conf import (
@@ -64,9 +64,8 @@ class Settings(AppSettings):
         return _publish(self.PUBLISH)
 
 
-def own_settings() -> Settings:
-    """Return the project's settings of this app."""
-    return app_settings(Settings)
+#: Returns the project's settings of this app.
+own_settings = partial(app_settings, Settings)
 
 
 def _is_prefix(text: str) -> bool:

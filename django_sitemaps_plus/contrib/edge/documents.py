@@ -16,9 +16,8 @@ from django.db.models import QuerySet
 
 from django_sitemaps_plus.db import database_time, retrying
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.models import Submission
 from django_sitemaps_plus.delivery.outbox import Notice, locked, put
-from django_sitemaps_plus.engines.base import DOCUMENTS
+from django_sitemaps_plus.models import Submission
 from django_sitemaps_plus.serving.documents import cache_tag
 from django_sitemaps_plus.signals import changes_written, send_signal
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
@@ -41,7 +40,7 @@ def announced() -> QuerySet[AnnouncedDocument]:
 
 def are_wanted() -> bool:
     """Return whether a receiver or a webhook wants to know of changed documents."""
-    webhooks = (DOCUMENTS in engine.events for engine in engines().values())
+    webhooks = (engine.wants_documents for engine in engines().values())
     return documents_changed.has_listeners() or any(webhooks)
 
 

@@ -37,11 +37,11 @@ def are_packed() -> bool:
     return options is not None and options.gzip == "file"
 
 
-def is_prompt() -> bool:
-    """Return whether caches are to hear what changed."""
+def listens() -> bool:
+    """Return whether files are put, or caches are to hear what changed."""
     from .documents import are_wanted
 
-    return are_wanted()
+    return _own_settings().publish is not None or are_wanted()
 
 
 def background(is_over: Callable[[], bool]) -> float | None:

@@ -6,12 +6,7 @@ from typing import ClassVar
 
 from django.db import models
 
-from django_sitemaps_plus.sitemaps.site_rows import (
-    Claimed,
-    SiteClaimQuerySet,
-    SiteManager,
-    SiteRow,
-)
+from django_sitemaps_plus.sitemaps.site_rows import SiteClaimed, SiteRow
 
 
 class PublishedFile(SiteRow):
@@ -41,10 +36,8 @@ class PublishedFile(SiteRow):
         return self.name
 
 
-class Publisher(SiteRow, Claimed):
+class Publisher(SiteClaimed):
     """Who publishes a site's files: one process of all hosts."""
-
-    objects = SiteManager.from_queryset(SiteClaimQuerySet)()  # type: ignore[assignment,misc]  # more methods
 
     class Meta:
         app_label = "sitemaps_plus_edge"

@@ -5,7 +5,7 @@ What has to be put is found by comparing what was put (``PublishedFile``) with w
 pages have now, so that a process that is killed loses nothing. The order keeps each
 index true: pages that are new or changed, then the indexes that name them, then pages
 from which a split may have moved entries to new ones. What no index names any more is
-deleted a day later. No page is built here.
+deleted a day later. No page is built here but those by position.
 """
 
 from __future__ import annotations
@@ -18,33 +18,27 @@ from dataclasses import dataclass, field
 from functools import partial
 from urllib.parse import unquote, urlsplit
 
+from django.db.models import QuerySet
 from django.urls import Resolver404, resolve
 
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.db import Stopwatch
+from django_sitemaps_plus.db import Stopwatch, parts
 from django_sitemaps_plus.delivery.engines import files_of
 from django_sitemaps_plus.exceptions import (
-    Busy,
     NotReady,
     SitemapsPlusError,
     UnusableError,
 )
-from django_sitemaps_plus.pagination.models import Page, PageQuerySet
-from django_sitemaps_plus.pagination.queries import (
-    is_filled,
-    ledger,
-    of_sections,
-    pages,
-    sections,
-)
+from django_sitemaps_plus.models import Page, Section
+from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.protocol.errors import printable
 from django_sitemaps_plus.protocol.limits import MAX_INDEX_ENTRIES
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.documents import (
-    XML,
     Document,
     document,
+    documents_by_position,
     version_document,
     version_tag,
 )
@@ -52,7 +46,6 @@ from django_sitemaps_plus.serving.robots import robots_of
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
-from django_sitemaps_plus.storing.stylesheet import stylesheet
 
 from .cache_tags import cache_tags
 from .conf import Publish, own_settings
@@ -103,7 +96,7 @@ def _same(document: Document) -> Document:
     return document
 
 
-_AS_IT_IS = hooks.Derived(XML, _same)
+_AS_IT_IS = hooks.Derived("application/xml", _same)
 
 
 def _made(
@@ -170,7 +163,7 @@ class _Run:
         self.wanted: set[str] = set()
         self.endings = {"xml": _AS_IT_IS, **hooks.derived(site)}
         # Hosts disagree about the time.
-        self.clock = Stopwatch(ledger())
+        self.clock = Stopwatch.ask(ledger())
         self._failures = 0
 
     def run(self) -> None:
@@ -263,22 +256,34 @@ class _Run:
         return name
 
     def _pages(self) -> Iterator[_File]:
-        """Yield the stored pages, and what is derived from them."""
+        """Yield the pages, stored and by position, and what is derived from them."""
         starts: dict[str, tuple[str, str]] = {}
-        for page in _stored_pages():
-            name, number = page.section.name, page.number
+        for name, number, tag, made in self._versions():
             if name not in starts:
                 # Once for a section: its pages' addresses differ by a number.
                 first = index.file_address(self.site, "page", f"{name}-0")
                 start, _, ending = first.rpartition("-0.")
                 starts[name] = start, ending
             start, ending = starts[name]
-            yield from self._files(
-                f"{start}-{number}.{ending}",
-                version_tag(page, page.checksum, self.site),
-                partial(self._document, page),
-                (name, number),
-            )
+            address = f"{start}-{number}.{ending}"
+            yield from self._files(address, tag, made, (name, number))
+
+    def _versions(self) -> Iterator[tuple[str, int, str, Callable[[], Document]]]:
+        """Yield each page's section, number and tag, and what returns its document."""
+        for page in _stored_pages():
+            tag = version_tag(page, page.checksum, self.site)
+            yield page.section.name, page.number, tag, partial(self._document, page)
+        for source in index.usable():
+            if source.key is None:
+                for number, found in enumerate(self._built(source), 1):
+                    yield source.name, number, found.tag, partial(_same, found)
+
+    def _built(self, source: SectionSource) -> list[Document]:
+        """Return the pages of a section by position, built now; none if that fails."""
+        first = index.file_address(self.site, "page", f"{source.name}-1")
+        found: list[Document] = []
+        build = partial(found.extend, documents_by_position(source, self.site))
+        return found if self._attempt(self._name(first), build) else []
 
     def _document(self, page: Page) -> Document:
         """Return a page's version, or the one that has replaced it meanwhile."""
@@ -288,7 +293,7 @@ class _Run:
             next_number = page.section.next_number
             if again is None or again.section.next_number != next_number:
                 # The order has to be found anew.
-                raise Busy(f"The page {page} was divided.")
+                raise NotReady(f"The page {page} was divided.")
             found = version_document(again, again.checksum, self.site)
         if found is None:
             raise UnusableError(f"Nothing is stored of the page {page}.")
@@ -332,19 +337,18 @@ class _Run:
 
     def _sources(self) -> list[SectionSource]:
         """
-        Return the sections that are published: not those built on each request (W009).
+        Return the sections that are published.
 
         Raises ``UnusableError`` where an index would forget pages that are not built.
         """
-        rows = {row.name: row for row in sections().exclude(name="")}
-        own = pages().filter(of_sections(registry.sources()), checksum="", error="")
+        rows = {row.name: row for row in Section.objects.on_site().exclude(name="")}
+        own = Page.objects.on_site(registry.sources()).filter(checksum="", error="")
         unbuilt = set(own.order_by().values_list("section__name", flat=True).distinct())
         usable = []
-        for source in index.all_sources():
+        for source in index.usable():
             row = rows.get(source.name)
-            if row is not None and is_filled(row, source):
-                usable.append(source)
-            elif source.key is not None:
+            usable.append(source)
+            if source.key and not (row is not None and row.is_filled(source.signature)):
                 unbuilt.add(source.name)
         if unbuilt:
             raise UnusableError(
@@ -394,8 +398,7 @@ class _Run:
     def _put(self, found: Iterable[_File]) -> None:
         """Put those files that are not as they should be."""
         changed = [file for file in found if self._differs(file)]
-        for start in range(0, len(changed), _CHUNK):
-            some = changed[start : start + _CHUNK]
+        for some in parts(changed, _CHUNK):
             self._begin([file.name for file in some])
             for file in some:
                 if self._is_stopping():
@@ -472,18 +475,18 @@ def _is_of_storage(error: Exception) -> bool:
     return isinstance(error, OSError) or module.startswith(("boto3.", "botocore."))
 
 
-def _stored_pages() -> PageQuerySet:
+def _stored_pages() -> QuerySet[Page]:
     """Return the pages of which something is stored that may be published."""
-    rows = pages().filter(of_sections(registry.sources())).exclude(checksum="")
+    rows = Page.objects.on_site(registry.sources()).exclude(checksum="")
     # Where an error is noted there are rows: to say that there are none would be a lie.
     rows = rows.exclude(entries=0, error__gt="").select_related("section")
     columns = "number", "checksum", "changed_at", "error", "entries"
     own = "section__name", "section__next_number"
-    found: PageQuerySet = rows.only(*columns, *own).order_by("section", "pk")
+    found: QuerySet[Page] = rows.only(*columns, *own).order_by("section", "pk")
     return found
 
 
 def _digest(tag: str, headers: Headers) -> str:
     """Return a digest of all that decides what is put."""
-    text = repr((tag, headers, stylesheet()))
+    text = repr((tag, headers, get_settings().stylesheet))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from django.db.models import Count, Max, Min, Q, QuerySet
 
 from django_sitemaps_plus.db import database_time
-from django_sitemaps_plus.sitemaps.site_rows import SiteClaimQuerySet
 
 from .conf import own_settings
 from .models import PublishedFile, Publisher
@@ -20,11 +19,6 @@ PUBLISHED_FOR = 60.0
 def published_files() -> QuerySet[PublishedFile]:
     """Return what was put for the site."""
     return PublishedFile.objects.on_site()
-
-
-def _publishers() -> SiteClaimQuerySet[Publisher]:
-    """Return who publishes the site's files: one row at most."""
-    return Publisher.objects.on_site()
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,7 @@ def next_in() -> float | None:
     """Return the seconds until files may be put again; None without ``PUBLISH``."""
     if own_settings().publish is None:
         return None
-    rows = _publishers()
+    rows = Publisher.objects.on_site()
     until = rows.values_list("claimed_until", flat=True).first() or 0.0
     return max(0.0, until - database_time(rows.db))
 
@@ -69,7 +63,7 @@ class Lease:
 
     def __init__(self) -> None:
         self._owner = uuid.uuid4().hex
-        self._row = _publishers()
+        self._row = Publisher.objects.on_site()
 
     def take(self, *, at_once: bool) -> bool:
         """Take it if it is time for that, or ``at_once``, and nobody else has it."""

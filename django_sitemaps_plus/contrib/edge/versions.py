@@ -13,14 +13,16 @@ from contextlib import suppress
 from urllib.parse import quote
 
 from django_sitemaps_plus import hooks
+from django_sitemaps_plus.building.by_position import position_pages
 from django_sitemaps_plus.exceptions import SitemapsPlusError
-from django_sitemaps_plus.pagination.queries import of_sections, pages
+from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.protocol.limits import MAX_INDEX_ENTRIES
+from django_sitemaps_plus.serving.documents import page_or_former
 from django_sitemaps_plus.serving.index import (
     address,
-    all_sources,
     document_of,
     extra_sitemaps,
+    usable,
     with_ending,
 )
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -41,14 +43,10 @@ def urls_of(document: str, site: SiteAddress) -> list[str]:
 
 
 def versions(site: SiteAddress) -> Iterator[Version]:
-    """
-    Yield all documents but those that only settings change, such as robots.txt.
-
-    Also without pages of sections by position that are not stored.
-    """
+    """Yield all documents but those that only settings change, such as robots.txt."""
     names, endings = list(registry.sources()), ("xml", *hooks.derived(site))
     counts = Counter(name for name, _, _ in _stored_pages(names))
-    sources = {source.name: source for source in all_sources()}
+    sources = {source.name: source for source in usable()}
     extra = len(extra_sitemaps(site, in_index=True))
     yield from _gathered("", sources.values(), site, endings, counts.total() + extra)
     for name in names:
@@ -58,6 +56,10 @@ def versions(site: SiteAddress) -> Iterator[Version]:
     for name, number, version in _stored_pages(names):
         for ending in endings:
             yield f"sitemap-{name}-{number}.{ending}", tag_of(version, site)
+    for source in sources.values():
+        for name, found in _built_pages(source, site) if source.key is None else ():
+            for ending in endings:
+                yield with_ending(name, ending), found
     for name, make in hooks.documents(site):
         yield name, make().tag
 
@@ -68,8 +70,21 @@ def _start(name: str) -> str:
 
 def _stored_pages(names: Collection[str]) -> Iterator[tuple[str, int, str]]:
     """Yield section, number and served version of each stored page of some sections."""
-    rows = pages().filter(of_sections(names)).exclude(checksum="")
+    rows = Page.objects.on_site(names).exclude(checksum="")
     yield from rows.values_list("section__name", "number", "checksum")
+
+
+def _built_pages(source: SectionSource, site: SiteAddress) -> Iterator[Version]:
+    """Yield the pages of a section by position, which are built for it."""
+    numbers = range(1, 2)
+    with suppress(Exception):  # items() may raise whatever it likes: the log says so
+        numbers = range(1, position_pages(source) + 1)
+    for number in numbers:
+        version: str | None = None
+        with suppress(SitemapsPlusError):
+            found = page_or_former(source, number, site)
+            version = None if found is None else found.tag
+        yield f"sitemap-{source.name}-{number}.xml", version
 
 
 def _gathered(

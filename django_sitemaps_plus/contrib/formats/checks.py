@@ -8,15 +8,14 @@ from typing import Any
 from django.core.checks import CheckMessage
 from django.db import DatabaseError
 
-from django_sitemaps_plus.changes.receivers import no_queries
 from django_sitemaps_plus.checks.messages import check, message, section_names
-from django_sitemaps_plus.conf import NAME, app_settings, get_settings
+from django_sitemaps_plus.conf import app_settings, get_settings
+from django_sitemaps_plus.db import no_queries
 from django_sitemaps_plus.delivery import engines
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.health.answering import resolved
 from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
+from django_sitemaps_plus.sitemaps.site import Site, parse_base_url, resolved
 
 from .conf import Settings, formats
 from .titles import section_title
@@ -47,8 +46,8 @@ def check_feeds(**kwargs: Any) -> Iterator[CheckMessage]:
             if feed.startswith("/") and not _is_served(feed):
                 yield message(
                     "W032",
-                    f"{NAME}['ENGINES'][{name!r}] submits the feed {feed!r}, which no "
-                    "URL pattern serves.",
+                    f"SITEMAPS_PLUS['ENGINES'][{name!r}] submits the feed {feed!r}, "
+                    "which no URL pattern serves.",
                     "Correct the path, or give the whole URL if another server has it.",
                 )
 

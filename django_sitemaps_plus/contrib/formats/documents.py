@@ -8,31 +8,25 @@ for each request, from what happened to URLs, by one query: nothing of them is s
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from django_sitemaps_plus.building.refresh import report_all
-from django_sitemaps_plus.changes.models import UrlChange
-from django_sitemaps_plus.changes.queries import changes
-from django_sitemaps_plus.changes.recorder import remembers, write_remembered
-from django_sitemaps_plus.changes.reporting import CHANGES_AT_ONCE
+from django_sitemaps_plus.building.refresh import rebuild_waiting
+from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.models import UrlChange
 from django_sitemaps_plus.protocol.dates import moment, parse_w3c
 from django_sitemaps_plus.protocol.errors import DateError
 from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
-from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.serving.documents import Document, document
 from django_sitemaps_plus.serving.index import (
     address,
-    addresses,
-    all_sources,
+    index_places,
     usable,
     with_ending,
 )
-from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
-from django_sitemaps_plus.storing.stylesheet import stylesheet
+from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
 
 from .conf import formats
 from .feeds import ATOM_TYPE, RSS_TYPE, Feed, FeedEntry, atom, rss
@@ -51,7 +45,7 @@ def listed_in_robots(site: SiteAddress) -> list[str]:
         if not options.robots:
             continue
         if name == "text":
-            listed += [with_ending(one, "txt") for one in addresses(site)]
+            listed += [with_ending(one, "txt") for one in index_places(site)]
         elif name == "feeds":
             listed.append(address(site, "feed", "atom"))
         else:
@@ -79,7 +73,7 @@ def llms_text(head: Mapping[str, str], site: SiteAddress) -> str:
                 address(site, "section", section.name),
                 str(getattr(section.sitemap, "section_description", "")),
             )
-            for section in all_sources()
+            for section in usable()
             if (title := section_title(section.sitemap))
         ]
         return llms_txt(str(head["title"]), str(head.get("description", "")), links)
@@ -91,7 +85,7 @@ def llms_text(head: Mapping[str, str], site: SiteAddress) -> str:
 def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
     """Return the feed of a section, or of the site (``name`` ""): "atom" or "rss"."""
     options = formats()["feeds"]
-    _report_what_waits([name] if name else registry.sources(), site)
+    rebuild_waiting(usable([name] if name else None), site)
     write, content_type = ENDINGS[ending]
     # RSS cannot say that an entry was removed.
     names, removed = [name] if name else registry.sources(), ending == "atom"
@@ -113,10 +107,12 @@ def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
 def recent_document(site: SiteAddress) -> Document:
     """Return a sitemap of what changed last, the newest first."""
     options = formats()["recent"]
-    _report_what_waits(registry.sources(), site)
+    rebuild_waiting(usable(), site)
     found = newest(registry.sources(), days=options.days, most=options.entries)
     chunks: list[bytes] = []
-    writer = UrlsetWriter(chunks.append, header=urlset_header(stylesheet=stylesheet()))
+    writer = UrlsetWriter(
+        chunks.append, header=urlset_header(stylesheet=get_settings().stylesheet)
+    )
     # All at once, because most have nothing to escape.
     urls = escape("\n".join(_urls(found, site))).split("\n")
     entries = [
@@ -126,23 +122,6 @@ def recent_document(site: SiteAddress) -> Document:
     writer.add_xml("".join(entries).encode(), len(entries))
     writer.finish()
     return document(b"".join(chunks))
-
-
-def _report_what_waits(names: Collection[str], site: SiteAddress) -> None:
-    """
-    Report what was saved of some sections and not reported yet.
-
-    More than one query of keys can look up is left to the background.
-    """
-    for item in usable(names):
-        database = definition(item).database
-        if remembers(database, item.name):
-            write_remembered(database)
-    rows = changes().filter(section__in=list(names), reported_at=None)
-    waiting = list(rows.values_list("section", flat=True)[: CHANGES_AT_ONCE + 1])
-    if 0 < len(waiting) <= CHANGES_AT_ONCE:
-        report_all(usable(set(waiting)), Site.current().stored_address(site))
-        changes_written.send(None)
 
 
 def _lastmod(item: Newest) -> str:

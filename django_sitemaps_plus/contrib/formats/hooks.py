@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from .conf import Settings as Settings
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from django_sitemaps_plus.hooks import Derived
     from django_sitemaps_plus.serving.documents import Document
-    from django_sitemaps_plus.sitemaps.sections import SectionSource
     from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 
@@ -45,13 +44,9 @@ def documents(site: SiteAddress) -> Iterator[tuple[str, Callable[[], Document]]]
     return all_documents(site)
 
 
-def titles(
-    section: SectionSource, keys: Collection[str], site: SiteAddress
-) -> Mapping[str, Sequence[str]]:
-    """Return the titles of rows, where feeds are served."""
-    from .titles import titles as titles_of
-
-    return titles_of(section, keys, site) if "feeds" in _formats() else {}
+def wants_titles() -> bool:
+    """Return whether feeds are served."""
+    return "feeds" in _formats()
 
 
 def looks_back() -> float:

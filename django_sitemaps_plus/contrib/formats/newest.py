@@ -7,8 +7,7 @@ from collections.abc import Collection
 from itertools import islice
 from typing import Any, NamedTuple
 
-from django_sitemaps_plus.changes.models import UrlChange
-from django_sitemaps_plus.changes.queries import url_changes
+from django_sitemaps_plus.models import UrlChange
 from django_sitemaps_plus.protocol.locations import is_location
 
 #: How many events are read, beside twice as many as URLs are wanted: the newest. A URL
@@ -25,7 +24,7 @@ class Newest(NamedTuple):
     at: float
     lastmod: str
     title: str
-    on_hold: bool
+    queued_at: float | None
 
 
 def newest(
@@ -35,11 +34,10 @@ def newest(
     Return the URLs of some sections to which something happened last, newest first.
 
     Within some days, and ``most`` at most; ``removed`` ones too if they are wanted.
-    What is on hold is not known yet: such a URL is left out.
+    Of a URL that a page lists no longer it may not be known yet whether another does:
+    it is left out until then.
     """
-    rows = url_changes().filter(at__gt=time.time() - days * 86_400)
-    # What was reported before says the same, with the title.
-    rows = rows.filter(late=False, missing=False)
+    rows = UrlChange.objects.on_site().filter(at__gt=time.time() - days * 86_400)
     if len(names) == 1:
         rows = rows.filter(section__in=names)
     # Of several sections all are read, and those of others left out here: asked for
@@ -49,7 +47,7 @@ def newest(
     for values in columns:
         if values[0] in names:
             last.setdefault(values[2], values)
-    unwanted = () if removed else (UrlChange.Kind.REMOVED,)
     found = (Newest(*values) for values in last.values())
-    wanted = (x for x in found if not x.on_hold and x.kind not in unwanted)
+    gone = UrlChange.Kind.REMOVED
+    wanted = (x for x in found if x.kind != gone or (removed and x.queued_at))
     return list(islice((x for x in wanted if is_location(x.location)), most))

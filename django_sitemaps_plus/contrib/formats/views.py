@@ -5,10 +5,7 @@ from __future__ import annotations
 from django.http import Http404, HttpRequest, HttpResponseBase
 
 from django_sitemaps_plus.conf import app_settings
-from django_sitemaps_plus.serving.responses import (
-    file_response,
-    send_document,
-)
+from django_sitemaps_plus.serving.responses import file_response, send_document
 from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site

@@ -24,9 +24,10 @@ from django_sitemaps_plus.engines.base import (
     Batch,
     CheckResult,
     Engine,
+    OptionError,
     Outcome,
+    TransportError,
 )
-from django_sitemaps_plus.engines.errors import OptionError, TransportError
 
 #: The hub of Google, whose crawlers subscribe to feeds there.
 _HUB = "https://pubsubhubbub.appspot.com/"

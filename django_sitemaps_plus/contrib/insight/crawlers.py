@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from django_sitemaps_plus.protocol.ai_crawlers import PRESETS
+from django_sitemaps_plus.protocol.robots import PRESETS
 
 #: The names, as they stand in the User-Agent header. Lists of the owners:
 #: https://developers.google.com/search/docs/crawling-indexing/overview-google-crawlers

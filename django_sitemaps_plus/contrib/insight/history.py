@@ -16,11 +16,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from django.db import transaction
 from django.db.models import F, Model, QuerySet, Sum
+from django.utils.timezone import get_default_timezone
 
-from django_sitemaps_plus.db import retrying
-from django_sitemaps_plus.delivery.results import Report
-from django_sitemaps_plus.pagination.lately import today
-from django_sitemaps_plus.pagination.queries import of_sections, pages
+from django_sitemaps_plus.db import parts, retrying
+from django_sitemaps_plus.hooks import Report
+from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.sitemaps.site import Site
 
 from .models import DailyCount
@@ -32,8 +32,6 @@ _RowName = TypeVar("_RowName", bound=Any)
 
 #: Days for which counts are stored.
 _KEEP = 92
-#: Rows of one statement.
-_ROWS = 500
 
 
 class Name(NamedTuple):
@@ -43,6 +41,11 @@ class Name(NamedTuple):
     topic: str
     name: str
     outcome: str = ""
+
+
+def today() -> dt.date:
+    """Return the date in ``TIME_ZONE``."""
+    return dt.datetime.now(get_default_timezone()).date()
 
 
 def counts(days: int) -> QuerySet[DailyCount]:
@@ -58,10 +61,9 @@ def add(found: Mapping[Name, int]) -> None:
 
 def _write(found: Mapping[Name, int], *, is_sum: bool) -> None:
     """Store numbers of today, or add them to what is stored."""
-    day, names = today(), list(found)
-    for start in range(0, len(names), _ROWS):
-        some = {name: found[name] for name in names[start : start + _ROWS]}
-        run = partial(_write_some, day, some, is_sum=is_sum)
+    day = today()
+    for some in parts(found.items()):
+        run = partial(_write_some, day, dict(some), is_sum=is_sum)
         retrying(DailyCount.objects.of_all_sites().db, run)
 
 
@@ -118,7 +120,7 @@ def count_settled(report: Report) -> None:
 
 def count_entries() -> None:
     """Store what each section lists now as today's number."""
-    rows = pages().filter(of_sections()).order_by().values_list("section__name")
+    rows = Page.objects.on_site().order_by().values_list("section__name")
     sums = rows.annotate(total=Sum("entries"))
     site = Site.current().key
     found = {Name(site, Topic.ENTRIES, name): total or 0 for name, total in sums}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponseBase
 
-    from django_sitemaps_plus.delivery.results import Report
+    from django_sitemaps_plus.hooks import Report
 
 
 def answered(

@@ -4,12 +4,14 @@ Where a URL is listed: its section, its row and its page.
 There is no table of all URLs. A URL resolves to a pattern; the values in its path are
 looked up in indexed columns of the rows, which gives a key, and the key its page.
 Where that leads nowhere, stored pages are searched for some seconds at most, and then
-the rows of the page."""
+the rows of the page. Pages by position are built.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -18,26 +20,22 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import F, Field, Model, QuerySet
 from django.urls import Resolver404, resolve
 
+from django_sitemaps_plus import Route
 from django_sitemaps_plus.changes.assignment import pages_of
-from django_sitemaps_plus.changes.reporting import look_up
-from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import (
-    of_sections,
-    ordered,
-    pages,
-    sections,
-)
+from django_sitemaps_plus.exceptions import SitemapsPlusError
+from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.rendering.listing import (
     lastmod_of,
     listed_of,
     listing_of,
     written,
 )
-from django_sitemaps_plus.serving.index import all_sources
-from django_sitemaps_plus.serving.page_lastmods import rows_of_page
-from django_sitemaps_plus.sitemaps.routes import Route
-from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
+from django_sitemaps_plus.rendering.reader import Reader
+from django_sitemaps_plus.serving.documents import documents_by_position, rows_of_page
+from django_sitemaps_plus.serving.index import usable
+from django_sitemaps_plus.sitemaps.keys import plain
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, resolved
 from django_sitemaps_plus.storing import storage
 
 #: Seconds for which stored pages are searched.
@@ -55,6 +53,8 @@ class RowPlace:
     section: str
     #: The page that owns the row's key; None if it is not known.
     page: Page | None = None
+    #: Of a section by position, which of its pages lists the URL: nothing is stored.
+    number: int = 0
     #: Whether the page lists the URL as it is stored now.
     is_listed: bool = False
     #: The entry's lastmod there; empty if it has none.
@@ -64,6 +64,11 @@ class RowPlace:
     #: The row, and its key as the ledger writes it; None if it was not looked up.
     row: Model | None = None
     key: str = ""
+
+    @property
+    def page_name(self) -> str:
+        """What the page is called."""
+        return str(self.page) if self.page else f"{self.section}-{self.number}"
 
 
 @dataclass
@@ -85,7 +90,7 @@ def places(
     ``hints`` are sections whose pages are searched first.
     """
     result = FoundPlaces()
-    sources = {source.name: source for source in all_sources()}
+    sources = {source.name: source for source in usable()}
     for source in sources.values():
         result.found += _rows(source, location, site)
     if any(place.is_listed for place in result.found):
@@ -94,10 +99,13 @@ def places(
         owner = sources.get(page.section.name)
         rows = [] if owner is None else list(_rows_on(owner, page, location, site))
         if not rows:
-            is_left = owner is not None and owner.key is not None
-            rows = [RowPlace(page.section.name, page, is_left=is_left)]
-            _read(rows[0], storage.read_bytes(page, page.checksum), location)
+            rows = [RowPlace(page.section.name, page, is_left=owner is not None)]
+            _read(rows[0], page, location)
         result.found += rows
+    for source, number, body, origin in _by_position(site):
+        place = RowPlace(source.name, number=number)
+        if _read_text(place, body, origin, location):
+            result.found.append(place)
     return result
 
 
@@ -106,11 +114,16 @@ def listed_among(locations: Sequence[str], site: SiteAddress) -> list[str]:
     by_row = [
         location
         for location in locations
-        if any(any(_rows(source, location, site)) for source in all_sources())
+        if any(any(_rows(source, location, site)) for source in usable())
     ]
     if by_row:
         return by_row
-    return [one for _, some in _search(locations, (), FoundPlaces()) for one in some]
+    for _, some in _search(locations, (), FoundPlaces()):
+        return some
+    for _, _, body, origin in _by_position(site):
+        if listed := listed_of(body, locations, origin):
+            return [one for one in locations if one in listed]
+    return []
 
 
 def _rows(
@@ -127,15 +140,16 @@ def _rows(
     }
     if not texts:
         return
+    own = site.with_scheme(source.sitemap.protocol)
     with_url = [
         text
-        for text, entries in look_up(source, texts, site).items()
+        for text, entries in Reader(source, own).entries_by_key(texts).items()
         if any(listed == location for listed, _ in entries)
     ]
     numbers = pages_of(source, with_url)
-    own = pages().filter(of_sections(source.name)).select_related("section")
+    rows = Page.objects.on_site(source.name).select_related("section")
     for text in with_url:
-        page = own.filter(number=numbers.get(text, 0)).first()
+        page = rows.filter(number=numbers.get(text, 0)).first()
         yield _place(source, page, text, location)
 
 
@@ -160,7 +174,7 @@ def _place(
     """Return where a row that has the URL is listed."""
     place = RowPlace(source.name, page, row=_row(source, text), key=text)
     if page is not None:
-        _read(place, storage.read_bytes(page, page.checksum), location)
+        _read(place, page, location)
     return place
 
 
@@ -172,20 +186,38 @@ def keys_of(
     language: str | None,
 ) -> list[Any]:
     """Return the keys of those rows whose columns have the values of a path."""
-    if source.key is None:
-        return []
-    with source.context(site, language):
-        columns = _columns(source, unquote(location.partition("?")[0]), site)
-    rows = items.using(database_of(items)).order_by()
-    if not any(_is_indexed(items.model, name) for name in columns):
-        # Whoever searches must not have a large table read from end to end.
+    columns = columns_of(source, items.model, location, site, language)
+    if source.key is None or not columns:
         return []
     try:
-        rows = rows.filter(**columns) if columns else rows.none()
-        return list(rows.values_list(*source.key.names)[:_ROWS])
+        rows = items.using(source.database).order_by().filter(**columns)
+        return list(plain(rows).values_list(*source.key.names)[:_ROWS])
     except Exception:
         # A value that the column cannot have, a router of the project's own.
         return []
+
+
+def columns_of(
+    source: SectionSource,
+    model: type[Model],
+    location: str,
+    site: SiteAddress,
+    language: str | None,
+) -> Mapping[str, Any]:
+    """Return values by column, by which rows of a location are found, if any are."""
+    with source.context(site, language):
+        columns = _columns(source, unquote(location.partition("?")[0]), site)
+    # Whoever searches must not have a large table read from end to end.
+    return columns if any(_is_indexed(model, name) for name in columns) else {}
+
+
+def view_of(location: str, site: SiteAddress) -> str:
+    """Return the name of the view that answers a location; empty if there is none."""
+    path = unquote(location.partition("?")[0])
+    if not path.startswith(site.prefix):
+        return ""
+    match = resolved(f"/{path[len(site.prefix) :]}")
+    return str(match.view_name) if match else ""
 
 
 def _columns(source: SectionSource, path: str, site: SiteAddress) -> Mapping[str, Any]:
@@ -251,22 +283,27 @@ def _row(source: SectionSource, text: str) -> Model | None:
         return None
     found: Model | None = (
         items.order_by()
-        .using(database_of(items))
+        .using(source.database)
         .filter(key.among([key.loads(text)]))
         .first()
     )
     return found
 
 
-def _read(place: RowPlace, stored: storage.StoredBytes | None, location: str) -> bool:
+def _read(place: RowPlace, page: Page, location: str) -> bool:
     """Look for a location in a page's stored bytes; note what its entry says."""
+    [(_, stored)] = storage.read_each([page])
     if stored is None:
         return False
-    body = stored.segment.text()
-    if not listed_of(body, [location], stored.start):
+    return _read_text(place, stored.segment.text(), stored.start, location)
+
+
+def _read_text(place: RowPlace, body: bytes, origin: str, location: str) -> bool:
+    """Look for a location in a page's text; note what its entry says."""
+    if not listed_of(body, [location], origin):
         return False
     place.is_listed = True
-    text = written(location, stored.start)
+    text = written(location, origin)
     place.lastmod = lastmod_of(listing_of(body).get(text, b""))
     return True
 
@@ -276,10 +313,12 @@ def _search(
 ) -> Iterator[tuple[Page, list[str]]]:
     """Yield the first page that lists some locations, and which; hinted ones first."""
     end = time.monotonic() + SECONDS
+    every = Page.objects.exclude(checksum="").select_related("section")
+    # Section by section: no index is in the order of all.
     rows = [
         page
-        for section in sections().exclude(name="")
-        for page in ordered(section).exclude(checksum="").select_related("section")
+        for section in Section.objects.on_site().exclude(name="")
+        for page in every.filter(section=section).order_by("position")
     ]
     rows.sort(key=lambda page: page.section.name not in hints)
     for page, stored in storage.read_each(rows):
@@ -293,3 +332,19 @@ def _search(
         if listed:
             yield page, [one for one in locations if one in listed]
             return
+
+
+def _by_position(
+    site: SiteAddress,
+) -> Iterator[tuple[SectionSource, int, bytes, str]]:
+    """Yield pages by position, built now, for some seconds; and their origin."""
+    end = time.monotonic() + SECONDS
+    for source in usable():
+        if source.key is not None:
+            continue
+        origin = str(site.with_scheme(source.sitemap.protocol).origin)
+        with suppress(SitemapsPlusError):
+            for number, built in enumerate(documents_by_position(source, site), 1):
+                yield source, number, built.body, origin
+                if time.monotonic() > end:
+                    return

@@ -9,12 +9,12 @@ from typing import Any
 
 from django.db.models import Count, Min, QuerySet
 
-from django_sitemaps_plus import hooks
-from django_sitemaps_plus.delivery import guards, outbox
+from django_sitemaps_plus.contrib.insight import asked
+from django_sitemaps_plus.delivery import gate, guards
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.health import status
-from django_sitemaps_plus.health.alerts import unreported
-from django_sitemaps_plus.health.engines import EngineHealth, Health, all_engines
+from django_sitemaps_plus.health.alerts import waiting_changes
+from django_sitemaps_plus.health.engines import EngineHealth, all_engines
+from django_sitemaps_plus.pagination import queries
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
@@ -24,8 +24,8 @@ from django_sitemaps_plus.sitemaps.sections import source
 class Metrics:
     """The numbers of a site; None means unknown."""
 
-    #: Changes that wait to be reported and, where engines are configured, URLs and
-    #: submissions that wait to be sent, also to engines that are paused. What is on
+    #: Changes whose pages wait to be rebuilt and, where engines are configured, URLs
+    #: and submissions that wait to be sent, also to engines that are paused. What is on
     #: hold is not counted.
     waiting: int
     #: Seconds since the first of these happened; 0 if nothing waits.
@@ -57,11 +57,11 @@ def metrics() -> Metrics:
     paused = {
         one.state.engine
         for one in chosen
-        if one.is_failing or one.health is Health.REJECTING
+        if one.is_failing or one.health == "rejecting"
     }
     waiting, first = _waiting(chosen)
     unbuilt, left_out = _pages()
-    audited = hooks.audited_at()
+    audited = asked.audited_at()
     return Metrics(
         waiting=waiting,
         oldest_waiting_seconds=max(0.0, now - first) if waiting else 0.0,
@@ -74,9 +74,9 @@ def metrics() -> Metrics:
 
 def _waiting(chosen: Sequence[EngineHealth]) -> tuple[int, float]:
     """Return how much waits, and when the first of it happened."""
-    found = [_counted(unreported())]
+    found = [_counted(waiting_changes())]
     if chosen:
-        found.append(_counted(outbox.unqueued()))
+        found.append(_counted(gate.unqueued()))
     found += [(one.waiting, one.waiting_since) for one in chosen]
     times = [first for count, first in found if count]
     return sum(count for count, _ in found), min(times, default=0.0)
@@ -89,12 +89,13 @@ def _counted(rows: QuerySet[Any]) -> tuple[int, float]:
 
 def _pages() -> tuple[int | None, int | None]:
     """Return how many pages were never built, and how many rows are left out."""
-    stored, found, is_whole = status.sums(), list[status.Sums](), True
-    for name in registry.sources():
+    stored, found, names = queries.sums(), list[queries.Sums](), registry.sources()
+    is_whole = bool(names)
+    for name in names:
         if why_unusable(name):
             is_whole = False
             continue
-        row = status.current_sums(source(name), stored.get(name))
+        row = queries.current_sums(source(name), stored.get(name))
         if row is not None:
             found.append(row)
             is_whole = is_whole and row.filled
@@ -103,6 +104,6 @@ def _pages() -> tuple[int | None, int | None]:
     unbuilt = sum(row.unbuilt for row in found)
     is_built = any(row.unbuilt < row.pages for row in found)
     return (
-        unbuilt if found and is_whole else None,
+        unbuilt if is_whole else None,
         sum(row.bad for row in found) if is_built else None,
     )

@@ -196,4 +196,5 @@ def _of_today(some: Mapping[_Key, _Counted]) -> Mapping[history.Name, int]:
 
 
 reader_counts = ReaderCounts()
-os.register_at_fork(after_in_child=reader_counts.arm)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=reader_counts.arm)

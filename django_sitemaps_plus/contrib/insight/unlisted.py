@@ -11,22 +11,12 @@ from typing import Any
 
 from django.db.models import Model, QuerySet
 
-from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
-from django_sitemaps_plus.protocol.patterns import matcher
-from django_sitemaps_plus.rendering.columns import Tally
-from django_sitemaps_plus.rendering.listing import listing_of, location_of
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.serving.index import all_sources
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
-from django_sitemaps_plus.sitemaps.leaving_out import (
-    has_field,
-    has_method,
-    patterns_that_leave_out,
-)
-from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
-from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+from django_sitemaps_plus.serving.index import usable
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from .lookup import keys_of
+from .lookup import columns_of, keys_of
 
 
 class Why(enum.Enum):
@@ -34,14 +24,10 @@ class Why(enum.Enum):
 
     #: ``items()`` does not return it.
     NOT_IN_ITEMS = "items"
-    #: Its model says so: ``in_sitemap``.
-    IN_SITEMAP = "in_sitemap"
     #: It is too old to be news, or was not published yet.
     NOT_NEWS = "news"
     #: It has a fault.
     BAD = "bad"
-    #: A pattern of the class or of the settings leaves its URL out.
-    PATTERN = "pattern"
 
 
 @dataclass(frozen=True)
@@ -51,17 +37,17 @@ class Unlisted:
     section: str
     row: Model
     why: Why
-    #: What the fault is, or the pattern.
+    #: What the fault is.
     detail: str = ""
 
 
 def unlisted(location: str, site: SiteAddress) -> Iterator[Unlisted]:
     """Yield the rows that have a location and are not listed, by section."""
-    for source in all_sources():
+    for source in usable():
         if source.key is None:
             continue
         items = source.sitemap.items()
-        every = items.model._base_manager.using(database_of(items))
+        every = items.model._base_manager.using(source.database)
         values = {
             value: None
             for language in source.languages
@@ -73,26 +59,38 @@ def unlisted(location: str, site: SiteAddress) -> Iterator[Unlisted]:
                 yield from _reason(_Row(source, source.key, value, row, site), location)
 
 
+def rowless(location: str, site: SiteAddress) -> Iterator[tuple[str, str]]:
+    """Yield the sections that look for a row of a location, and what none has."""
+    for source in usable():
+        if source.key is None:
+            continue
+        items = source.sitemap.items()
+        every = items.model._base_manager.using(source.database)
+        for language in source.languages:
+            columns = columns_of(source, items.model, location, site, language)
+            if columns and not keys_of(source, every, location, site, language):
+                yield source.name, " ".join(f"{k} {v}" for k, v in columns.items())
+                break
+
+
 @dataclass(frozen=True)
 class _Row:
     source: SectionSource
-    key: Key
-    value: KeyValue
+    #: Of the section, which has one, and of the row.
+    key: Any
+    value: Any
     row: Model
     site: SiteAddress
 
-    def rendered(self, source: SectionSource, lists_all: bool) -> _Rendered | None:
+    def rendered(self, source: SectionSource) -> _Rendered | None:
         """Return what a section would list of it; None if it does not have the row."""
-        site = self.site.with_scheme(source.sitemap.protocol)
-        tally = Tally()
-        with rendering_context(site):
-            reader = Reader(source, site, tally, lists_all=lists_all)
-            read = list(reader.of_keys([self.value]))
-        if not read:
+        reader = Reader(source, self.site.with_scheme(source.sitemap.protocol))
+        found = reader.entries_by_key([self.key.dumps(self.value)])
+        bad = [row.reason for row in reader.tally.bad]
+        if not (found or bad):
             return None
-        fault = tally.bad[0].reason if tally.bad else ""
-        entries = listing_of((read[0][1] or "").encode())
-        return _Rendered({location_of(one, ORIGIN_MARK) for one in entries}, fault)
+        listed = {location for some in found.values() for location, _ in some}
+        return _Rendered(listed, "".join(bad[:1]))
 
     def __call__(self, why: Why, detail: str = "") -> Unlisted:
         return Unlisted(self.source.name, self.row, why, detail)
@@ -106,29 +104,20 @@ class _Rendered:
 
 def _reason(row: _Row, location: str) -> Iterator[Unlisted]:
     """Yield why a row is not listed with a location, if it would have that."""
-    source, model = row.source, type(row.row)
-    rendered = row.rendered(source, lists_all=False)
+    rendered = row.rendered(row.source)
     if rendered is None:
         if _would_have(row, location):
             yield row(_why_not_listed(row))
     elif rendered.fault:
         yield row(Why.BAD, rendered.fault)
-    elif not rendered.locations and has_method(model):
-        yield row(Why.IN_SITEMAP)
-    elif location not in rendered.locations:
-        everything = row.rendered(source, lists_all=True)
-        if everything is not None and location in everything.locations:
-            yield row(Why.PATTERN, _pattern(source, location))
 
 
 def _why_not_listed(row: _Row) -> Why:
     """Return why a section does not have a row."""
     items = row.source.sitemap.items()
-    rows: QuerySet[Any] = items.using(database_of(items)).order_by()
+    rows: QuerySet[Any] = items.using(row.source.database).order_by()
     if not rows.filter(row.key.among([row.value])).exists():
         return Why.NOT_IN_ITEMS
-    if has_field(type(row.row)) and not getattr(row.row, "in_sitemap", True):
-        return Why.IN_SITEMAP
     # Nothing else is left out of what items() returns.
     return Why.NOT_NEWS
 
@@ -140,14 +129,6 @@ def _would_have(row: _Row, location: str) -> bool:
     for name in ("items", "listed_items"):
         setattr(sitemap, name, lambda: every)
     with suppress(Exception):  # without what items() adds to rows they may have no URL
-        loose = row.rendered(replace(row.source, sitemap=sitemap), lists_all=True)
+        loose = row.rendered(replace(row.source, sitemap=sitemap))
         return loose is not None and location in loose.locations
     return False
-
-
-def _pattern(source: SectionSource, location: str) -> str:
-    """Return the pattern that leaves a location out, as it was written."""
-    for pattern in patterns_that_leave_out(source.sitemap):
-        if matcher([pattern])(location):
-            return pattern if isinstance(pattern, str) else pattern.pattern
-    return ""

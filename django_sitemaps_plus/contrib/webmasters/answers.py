@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import TypeVar
 
 from django_sitemaps_plus.engines.base import Answer, CheckResult
+
+_Part = TypeVar("_Part")
 
 
 def remedy(answer: Answer) -> str:
@@ -34,3 +38,16 @@ def of_account(
 def as_text(value: object) -> str | None:
     """Return a text; None for anything else."""
     return value if isinstance(value, str) else None
+
+
+def parts_of(value: object, kind: type[_Part]) -> list[_Part]:
+    """Return the items of a list that are of a kind; empty if it is not a list."""
+    parts = value if isinstance(value, list) else []
+    return [part for part in parts if isinstance(part, kind)]
+
+
+def as_count(value: object) -> int | None:
+    """Return a number that is not negative, which may be written as a string."""
+    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,18}", str(value)):
+        return None
+    return int(str(value))

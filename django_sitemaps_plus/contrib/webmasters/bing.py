@@ -17,25 +17,20 @@ from typing import Any, ClassVar
 
 from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.addresses import check_url
-from django_sitemaps_plus.engines.answers import (
-    as_count,
-    explained,
-    json_object,
-    parts_of,
-)
+from django_sitemaps_plus.engines.answers import explained
 from django_sitemaps_plus.engines.base import (
     Answer,
     Batch,
     CheckResult,
     Engine,
+    OptionError,
     Outcome,
     Refused,
     SitemapStatus,
-    secret,
+    secret_option,
 )
-from django_sitemaps_plus.engines.errors import OptionError
 
-from .answers import as_text, of_account, remedy
+from .answers import as_count, as_text, of_account, parts_of, remedy
 
 _ENDPOINT = "https://ssl.bing.com/webmaster/api.svc/json"
 
@@ -71,7 +66,7 @@ class BingWebmaster(Engine):
     #: The site, as Bing Webmaster Tools lists it: ``https://www.example.com/``.
     site: str
     #: The API key of the user.
-    key: str = secret()
+    key: str = secret_option()
     #: Whether to submit URLs, not sitemaps only.
     urls: bool = True
     #: The URL of the API.
@@ -128,7 +123,7 @@ class BingWebmaster(Engine):
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that the site is verified, and what its quota is."""
-        sites = parts_of(json_object(self._question("GetUserSites")).get("d"), dict)
+        sites = parts_of(self._question("GetUserSites").json_object.get("d"), dict)
         verified = {str(one.get("Url")): one.get("IsVerified") for one in sites}
         results = [of_account("Bing", self.site, verified, "site")]
         if results[0].is_good and self.urls:
@@ -137,7 +132,7 @@ class BingWebmaster(Engine):
 
     def status(self, locations: Sequence[str]) -> list[SitemapStatus]:
         """Return Bing's reports on sitemaps, which it gives together."""
-        said = json_object(self._question("GetFeeds", siteUrl=self.site))
+        said = self._question("GetFeeds", siteUrl=self.site).json_object
         feeds = {str(feed.get("Url")): feed for feed in parts_of(said.get("d"), dict)}
         return [_status(one, feeds.get(one)) for one in locations]
 
@@ -148,7 +143,7 @@ class BingWebmaster(Engine):
         Whether it is indexed cannot be told: of indexed pages, too, Bing answers that
         their size is 0. Raises as ``check`` does.
         """
-        said = json_object(self._question("GetUrlInfo", siteUrl=self.site, url=url))
+        said = self._question("GetUrlInfo", siteUrl=self.site, url=url).json_object
         info = said["d"] if isinstance(said.get("d"), dict) else {}
         return _moment(info.get("LastCrawledDate"))
 
@@ -190,7 +185,7 @@ class BingWebmaster(Engine):
 
     def _read(self, response: http.Response, what: str) -> Answer:
         """Return what an answer means; faults also come with the status 200."""
-        said = json_object(response)
+        said = response.json_object
         fault = said["d"] if isinstance(said.get("d"), dict) else said
         code, text = as_count(fault.get("ErrorCode")), str(fault.get("Message", ""))
         if code == _INVALID_PARAMETER and _QUOTA in text.lower():
@@ -241,7 +236,7 @@ def _of_code(code: int, what: str) -> tuple[Outcome, str]:
 
 def _quota(response: http.Response) -> tuple[int, int] | None:
     """Return how many URLs are left today and this month."""
-    said = json_object(response).get("d")
+    said = response.json_object.get("d")
     quota = said if isinstance(said, dict) else {}
     daily, monthly = (as_count(quota.get(n)) for n in ("DailyQuota", "MonthlyQuota"))
     return None if daily is None or monthly is None else (daily, monthly)

@@ -22,18 +22,20 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from django_sitemaps_plus.db import database_time
+from django_sitemaps_plus.db import database_time, digest_of
 from django_sitemaps_plus.delivery import guards
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.models import digest_of
 from django_sitemaps_plus.delivery.side_by_side import side_by_side
-from django_sitemaps_plus.engines.base import CheckResult, Outcome, Refused
-from django_sitemaps_plus.engines.errors import TransportError
+from django_sitemaps_plus.engines.base import (
+    CheckResult,
+    Outcome,
+    Refused,
+    TransportError,
+)
 from django_sitemaps_plus.health.words import seconds_of
-from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import pages, sections
+from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.protocol.errors import printable
-from django_sitemaps_plus.rendering.listing import START, lastmod_of
+from django_sitemaps_plus.rendering.listing import lastmod_of, listing_of
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
@@ -221,10 +223,10 @@ class Work:
         for page, stored in storage.read_each([every[number] for number in wanted]):
             is_known = is_known and stored is not None
             text = stored.text_for(address) if stored else b""
-            own = text.split(START)[1:]
+            own = list(listing_of(text).items())
             for place in wanted[every.index(page)]:
                 if place < len(own):
-                    location, _, rest = own[place].partition(b"</loc>")
+                    location, rest = own[place]
                     url = html.unescape(location.decode())
                     found[digest_of(url)] = url, rest
         if is_drawn:
@@ -334,8 +336,10 @@ def _crawled_by_bing(url: str) -> float | None:
 def pages_to_inspect() -> dict[str, list[Page]]:
     """Return the pages with entries, in their order, of each registered section."""
     usable = [name for name in registry.sources() if not why_unusable(name)]
-    names = dict(sections().filter(name__in=usable).values_list("pk", "name"))
-    rows = pages().filter(section__in=names, entries__gt=0).exclude(checksum="")
+    names = dict(
+        Section.objects.on_site().filter(name__in=usable).values_list("pk", "name")
+    )
+    rows = Page.objects.filter(section__in=names, entries__gt=0).exclude(checksum="")
     found: dict[str, list[Page]] = {}
     for page in rows.only("section", "checksum", "entries").order_by(
         "section", "position"

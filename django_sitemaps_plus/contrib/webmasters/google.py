@@ -7,6 +7,7 @@ google-auth, see ``google_auth``.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,17 +15,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from django_sitemaps_plus.engines import http
-from django_sitemaps_plus.engines.answers import as_count, json_object, parts_of
 from django_sitemaps_plus.engines.base import (
     Answer,
     Batch,
     CheckResult,
+    NoToken,
+    OptionError,
     Outcome,
     SitemapStatus,
+    TransportError,
 )
-from django_sitemaps_plus.engines.errors import NoToken, OptionError, TransportError
 
-from .answers import as_text
+from .answers import as_count, as_text, parts_of
 from .google_auth import GoogleEngine
 
 _ENDPOINT = "https://www.googleapis.com/webmasters/v3"
@@ -32,6 +34,8 @@ _ENDPOINT = "https://www.googleapis.com/webmasters/v3"
 _INSPECTION = "https://searchconsole.googleapis.com/v1"
 #: Seconds and bytes of an inspection, which takes some six seconds.
 _SECONDS, _BYTES = 30.0, 1_000_000
+#: Pages with impressions that are asked for, and bytes of the answer.
+_MOST_SHOWN, _BYTES_SHOWN = 5_000, 10_000_000
 
 _PREFIX = re.compile(r"https?://[^/?#@]+/([^?#]*/)?")
 _DOMAIN = re.compile(r"sc-domain:[a-z0-9.-]+")
@@ -110,7 +114,7 @@ class SearchConsole(GoogleEngine):
             text = f"{origin} is not part of the property {self.site}."
             return [CheckResult.bad(text, f"Correct 'site'. {_FORMS}")]
         response = self._ask("GET", "/sites")
-        said = json_object(response)
+        said = response.json_object
         # Without a property it is an empty object.
         promised = not said or "siteEntry" in said
         outcome, problem = self._explain(response, "the question", promised=promised)
@@ -127,7 +131,7 @@ class SearchConsole(GoogleEngine):
             except (NoToken, TransportError) as error:
                 problem = str(error)
             else:
-                said = json_object(response)
+                said = response.json_object
                 outcome, problem = self._explain(
                     response, "the question", promised="path" in said
                 )
@@ -159,13 +163,42 @@ class SearchConsole(GoogleEngine):
             )
         except (NoToken, TransportError) as error:
             return Inspected(Outcome.UNAVAILABLE, 0, self.redact(str(error)), {})
-        result = json_object(response).get("inspectionResult")
+        result = response.json_object.get("inspectionResult")
         outcome, problem = self._explain(
             response, "the question", promised=isinstance(result, dict)
         )
         if outcome == Outcome.ACCEPTED:
             return Inspected(outcome, response.status, "", result or {})
         return Inspected(outcome, response.status, self.redact(problem), {})
+
+    def shown(self, since: dt.date, until: dt.date) -> list[str] | None:
+        """
+        Return pages with impressions from a day to another, most clicks first.
+
+        None if there is no answer. See
+        https://developers.google.com/webmaster-tools/v1/searchanalytics/query.
+        """
+        asked = {
+            "startDate": str(since),
+            "endDate": str(until),
+            "dimensions": ["page"],
+            "rowLimit": _MOST_SHOWN,
+        }
+        path = f"/sites/{urllib.parse.quote(self.site, safe='')}/searchAnalytics/query"
+        try:
+            response = self._ask(
+                "POST", path, asked, timeout=_SECONDS, limit=_BYTES_SHOWN
+            )
+        except (NoToken, TransportError):
+            return None
+        said = response.json_object
+        # Without any page there are no rows.
+        promised = "rows" in said or "responseAggregationType" in said
+        outcome, _ = self._explain(response, "the question", promised=promised)
+        if outcome != Outcome.ACCEPTED:
+            return None
+        keys = (row.get("keys") for row in parts_of(said.get("rows"), dict))
+        return [url for some in keys for url in parts_of(some, str)[:1]]
 
     # Requests
 

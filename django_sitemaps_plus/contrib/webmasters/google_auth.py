@@ -21,19 +21,17 @@ from typing import Any, ClassVar
 
 from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.addresses import check_url
-from django_sitemaps_plus.engines.answers import explained, json_object
+from django_sitemaps_plus.engines.answers import explained
 from django_sitemaps_plus.engines.base import (
     REDACTED,
     CheckResult,
     Engine,
-    Outcome,
-    secret,
-)
-from django_sitemaps_plus.engines.errors import (
     MissingExtra,
     NoToken,
     OptionError,
+    Outcome,
     TransportError,
+    secret_option,
 )
 
 #: google-auth, or None if the extra "google" is not installed.
@@ -87,7 +85,7 @@ class GoogleEngine(Engine):
 
     #: The path of a JSON file, or its contents, for a service account or an authorized
     #: user. None: Google's application default credentials.
-    credentials: Credentials = secret(default=None)
+    credentials: Credentials = secret_option(default=None)
     #: The URL of the API.
     endpoint: str
     #: The URL that issues tokens. None: the one in the credentials.
@@ -245,7 +243,7 @@ class GoogleEngine(Engine):
             problem = self._denied(response)
         else:
             if not response.is_success:
-                promised = "error" in json_object(response)
+                promised = "error" in response.json_object
             return explained(response, "Google", what, promised=promised)
         return Outcome.UNAVAILABLE, problem
 
@@ -311,7 +309,7 @@ def _read(credentials: Any) -> dict[str, Any]:
     if isinstance(credentials, Mapping):
         return dict(credentials)
     try:
-        info = json.loads(Path(credentials).read_text())
+        info = json.loads(Path(credentials).read_text("utf-8"))
     except OSError as error:
         reason = f"{error.strerror} (option 'credentials')."
         raise NoToken(f"Cannot read the credentials file: {reason}") from error
@@ -334,7 +332,7 @@ def _why(error: Exception) -> str:
             f"path of a JSON file, or set GOOGLE_APPLICATION_CREDENTIALS. {text}"
         )
     if isinstance(error, _exceptions.TransportError):
-        return f"There is no access token. {text}"
+        return f"Google could not be asked for an access token: {text}"
     if "invalid_grant" in text:
         return (
             "Google issues no token for these credentials. The service account's key "

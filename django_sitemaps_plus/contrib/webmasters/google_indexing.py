@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from django_sitemaps_plus.engines import http
-from django_sitemaps_plus.engines.answers import json_object
 from django_sitemaps_plus.engines.base import (
     Answer,
     Batch,
     CheckResult,
+    OptionError,
     Outcome,
     Refused,
+    TransportError,
 )
-from django_sitemaps_plus.engines.errors import OptionError, TransportError
 
 from . import structured_data
 from .google_auth import GoogleEngine
@@ -92,7 +92,7 @@ class GoogleIndexing(GoogleEngine):
             is_short = wait is not None or _MINUTE.search(text)
             if _DAY.search(text) or not is_short:
                 return self._exhausted(response, "the day")
-        metadata = json_object(response).get("urlNotificationMetadata")
+        metadata = response.json_object.get("urlNotificationMetadata")
         explained = self._explain(
             response, "the notification", promised=isinstance(metadata, dict)
         )
@@ -109,7 +109,7 @@ class GoogleIndexing(GoogleEngine):
         return [CheckResult.good(text)]
 
     def _denied(self, response: http.Response) -> str:
-        said = json_object(response).get("error")
+        said = response.json_object.get("error")
         reason = said.get("message", "") if isinstance(said, dict) else ""
         return (
             f"The account is not an owner of the site (403). {reason} "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .conf import Settings as Settings
@@ -10,6 +10,7 @@ from .conf import Settings as Settings
 if TYPE_CHECKING:
     from django.db.models import Model
 
+    from django_sitemaps_plus.health.alerts import Alert
     from django_sitemaps_plus.hooks import AdminPage
     from django_sitemaps_plus.sitemaps.site import SiteAddress
 
@@ -18,9 +19,20 @@ def background(is_over: Callable[[], bool]) -> float | None:
     """Ask engines what they say of the sitemaps, every six hours, and of some URLs."""
     from .coverage import inspect_in_turn
     from .reports import ask
+    from .unlisted import look
 
     ask()
-    return inspect_in_turn(is_over)
+    wait = inspect_in_turn(is_over)
+    look(is_over)
+    return wait
+
+
+def alerts(sections: Collection[str] | None) -> Iterator[Alert]:
+    """Yield pages that searchers see and no sitemap lists; nothing of sections."""
+    from .unlisted import alerts
+
+    if sections is None:
+        yield from alerts()
 
 
 def hourly() -> None:
@@ -41,7 +53,7 @@ def checks(site: SiteAddress, *, force: bool, closed: bool) -> Iterator[Any]:
 
 def panels(page: AdminPage) -> Iterator[str]:
     """Show what engines say of the sitemaps, and of URLs, to those who may see it."""
-    from django_sitemaps_plus.delivery.models import EngineState
+    from django_sitemaps_plus.models import EngineState
 
     from .models import Inspection
     from .panel import indexed_panel, panel
@@ -50,6 +62,15 @@ def panels(page: AdminPage) -> Iterator[str]:
         yield from panel()
     if page.may(Inspection):
         yield from indexed_panel(page)
+
+
+def stories(page: AdminPage, url: str, sections: Mapping[str, float]) -> Iterator[str]:
+    """Show Google's answer on a URL, to those who may see inspections."""
+    from .models import Inspection
+    from .panel import of_url
+
+    if page.may(Inspection):
+        yield from of_url(page, url)
 
 
 def admin_lists(base: Any, display: Any) -> Iterator[tuple[type[Model], type[Any]]]:

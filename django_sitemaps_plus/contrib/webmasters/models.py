@@ -10,8 +10,6 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.sitemaps.site_rows import (
     Claimed,
-    ClaimQuerySet,
-    SiteManager,
     SiteRow,
 )
 
@@ -26,6 +24,10 @@ class SitemapReport(SiteRow):
     due_at = models.FloatField(default=0)
     #: For each sitemap the fields of a ``SitemapStatus``.
     sitemaps = models.JSONField(default=list, blank=True)
+    #: When pages with impressions are asked for again, if the engine knows them.
+    unlisted_due_at = models.FloatField(default=0)
+    #: Paths of those that no sitemap lists, by their route.
+    unlisted = models.JSONField(default=dict, blank=True)
 
     class Meta:
         app_label = "sitemaps_plus_webmasters"
@@ -104,8 +106,6 @@ class InspectionQuota(Claimed):
     problem = models.TextField(blank=True, default="")
     #: When Google last answered.
     answered_at = models.FloatField(default=0)
-
-    objects = SiteManager.from_queryset(ClaimQuerySet)()
 
     class Meta:
         app_label = "sitemaps_plus_webmasters"

@@ -7,10 +7,13 @@ from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.encoding import uri_to_iri
+from django.utils.http import urlencode
 
+from django_sitemaps_plus.db import digest_of
 from django_sitemaps_plus.health import words
 from django_sitemaps_plus.hooks import AdminPage
 from django_sitemaps_plus.protocol.dates import moment
+from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site
 
 from . import coverage, shares
@@ -20,6 +23,8 @@ from .reports import able, reports
 
 #: Sitemaps of which reports are shown.
 _MOST = 20
+#: Where Search Console inspects a URL for people, and has the button.
+_CONSOLE = "https://search.google.com/search-console/inspect"
 
 
 def panel() -> Iterator[str]:
@@ -47,6 +52,28 @@ def indexed_panel(page: AdminPage) -> Iterator[str]:
     yield render_to_string("sitemaps_plus_webmasters/indexed.html", shown)
 
 
+def of_url(page: AdminPage, url: str) -> Iterator[str]:
+    """Yield Google's newest answer on a URL, where there is somebody to ask."""
+    engine = coverage.console()
+    if engine is None or not engine.covers(url):
+        return
+    display = page.display
+    # By the index, which begins with the section.
+    rows = coverage.inspected().filter(section__in=list(registry.sources()))
+    one = rows.filter(digest=digest_of(url)).order_by("-inspected_at").first()
+    asked = f"{_CONSOLE}?{urlencode({'resource_id': engine.site, 'id': url})}"
+    shown: dict[str, Any] = {"one": one, "link": asked}
+    if one is not None:
+        shown |= {
+            "link": one.link or asked,
+            "state": shares.state_of(one),
+            "canonical": display.link(one.canonical) if one.canonical else "",
+            "crawled": display.when(one.crawled_at),
+            "inspected": display.when(one.inspected_at),
+        }
+    yield render_to_string("sitemaps_plus_webmasters/story.html", shown)
+
+
 def _share(share: shares.Share) -> dict[str, Any]:
     counts = {state: words.number(count) for state, count in share.counts.items()}
     return {
@@ -54,7 +81,10 @@ def _share(share: shares.Share) -> dict[str, Any]:
         "inspected": words.number(share.inspected),
         "urls": words.number(share.urls),
         "counts": counts,
-        "reasons": [(words.number(count), reason) for reason, count in share.reasons],
+        "reasons": [
+            (words.number(count), reason, urlencode({"state": "not", "reason": reason}))
+            for reason, count in share.reasons
+        ],
         "others": share.others and words.number(share.others),
     }
 

@@ -59,7 +59,7 @@ def ask(*, at_once: bool = False) -> None:
     )
     until = math.inf if at_once else now
     waiting = {alias: one for alias, one in known.items() if due.get(alias, 0) <= until}
-    locations = index.addresses(site) if waiting else []
+    locations = list(index.index_places(site)) if waiting else []
     jobs = [partial(_ask_one, *one, locations, now, until) for one in waiting.items()]
     side_by_side(jobs, rows.db)
 

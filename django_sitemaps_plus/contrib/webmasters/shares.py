@@ -27,6 +27,7 @@ from django_sitemaps_plus.sitemaps.sections import source
 
 from .coverage import WINDOW, inspected, pages_to_inspect
 from .interval import interval
+from .models import Inspection
 
 #: What Google calls a URL that is indexed, and one that is not. PARTIAL: it is, though
 #: something is wrong. NEUTRAL: it is left out, which need not be an error.
@@ -128,7 +129,19 @@ def shares() -> list[Share]:
     for name, *reason in reasons.annotate(count=Count("pk")).order_by("-count"):
         if len(known[name].reasons) < _MOST_REASONS:
             known[name].reasons.append((reason[0] or "–", reason[1]))
-    return list(known.values())
+    return sorted(known.values(), key=_worst_first)
+
+
+def _worst_first(share: Share) -> float:
+    judged = share.counts["indexed"] + share.counts["not"]
+    return share.counts["indexed"] / judged if judged else math.inf
+
+
+def state_of(row: Inspection) -> Any:
+    """Return in words whether a URL is indexed, as far as Google says."""
+    if row.verdict in _INDEXED:
+        return NAMES["indexed"]
+    return NAMES["not"] if row.verdict in _NOT_INDEXED else _("unknown")
 
 
 def lately() -> Any:

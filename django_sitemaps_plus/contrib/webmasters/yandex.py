@@ -17,26 +17,20 @@ from typing import Any, ClassVar
 
 from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.addresses import Target, check_url
-from django_sitemaps_plus.engines.answers import (
-    as_count,
-    explained,
-    json_object,
-    parts_of,
-)
+from django_sitemaps_plus.engines.answers import explained
 from django_sitemaps_plus.engines.base import (
-    RENEWED_IN,
     Answer,
     Batch,
     CheckResult,
     Engine,
+    OptionError,
     Outcome,
     Refused,
     SitemapStatus,
-    secret,
+    secret_option,
 )
-from django_sitemaps_plus.engines.errors import OptionError
 
-from .answers import as_text, of_account, remedy
+from .answers import as_count, as_text, of_account, parts_of, remedy
 
 _ENDPOINT = "https://api.webmaster.yandex.net/v4"
 #: Seconds between two registrations of the same sitemap. One would be enough, unless
@@ -60,7 +54,7 @@ class YandexWebmaster(Engine):
     takes_sitemaps: ClassVar[bool] = True
 
     #: An OAuth token with the permissions of Yandex Webmaster.
-    token: str = secret()
+    token: str = secret_option()
     #: The site, as the API names it: ``https:www.example.com:443``. None: the site that
     #: URLs belong to.
     host_id: str | None = None
@@ -119,7 +113,7 @@ class YandexWebmaster(Engine):
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
         """Check that the site is verified, and what its quota is."""
-        said = json_object(self._question(f"{self._user_path()}/hosts", "hosts"))
+        said = self._question(f"{self._user_path()}/hosts", "hosts").json_object
         hosts = parts_of(said.get("hosts"), dict)
         verified = {str(one.get("host_id")): one.get("verified") for one in hosts}
         host_id = self._host_id(origin)
@@ -133,7 +127,7 @@ class YandexWebmaster(Engine):
         if not locations:
             return []
         path = f"{self._host(locations[0])}/sitemaps?limit=100"
-        said = json_object(self._question(path, "sitemaps"))
+        said = self._question(path, "sitemaps").json_object
         listed = parts_of(said.get("sitemaps"), dict)
         reports = {str(one.get("sitemap_url")): one for one in listed}
         return [_status(one, reports.get(one)) for one in locations]
@@ -155,7 +149,7 @@ class YandexWebmaster(Engine):
         """Return the path of the token's user, who is asked for once."""
         if not self._user:
             response = self._question("/user", "user_id")
-            number = as_count(json_object(response).get("user_id"))
+            number = as_count(response.json_object.get("user_id"))
             if number is None:
                 problem = "Yandex's answer does not say whose token it is."
                 answer = self._answer_to(response, Outcome.UNAVAILABLE, problem)
@@ -200,7 +194,7 @@ class YandexWebmaster(Engine):
 
         ``promised`` is what the JSON of another success has.
         """
-        said = json_object(response)
+        said = response.json_object
         code = str(said.get("error_code", ""))
         if code == _EXHAUSTED:
             return self._exhausted(response, "the day", _renewed_in(said))
@@ -232,17 +226,17 @@ class YandexWebmaster(Engine):
 
 def _quota(response: http.Response) -> int | None:
     """Return how many pages are left today; None if it is not said."""
-    return as_count(json_object(response).get("quota_remainder"))
+    return as_count(response.json_object.get("quota_remainder"))
 
 
-def _renewed_in(said: Mapping[str, Any]) -> float:
-    """Return the seconds until the quota is renewed, as far as Yandex says it."""
+def _renewed_in(said: Mapping[str, Any]) -> float | None:
+    """Return the seconds until the quota is renewed; None if Yandex does not say."""
     try:
         until = datetime.fromisoformat(str(said.get("exceeded_until")))
         seconds = until.timestamp() - time.time()
     except (ValueError, OverflowError):
-        return RENEWED_IN
-    return seconds if seconds > 0 else RENEWED_IN
+        return None
+    return seconds if seconds > 0 else None
 
 
 def _status(location: str, report: Mapping[str, Any] | None) -> SitemapStatus:

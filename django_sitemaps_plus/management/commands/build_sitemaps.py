@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.db import DatabaseError
 
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.building import build
 from django_sitemaps_plus.building.build import SectionReport
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.delivery import build_jobs, workers
-from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError
+from django_sitemaps_plus.db import has_failed
+from django_sitemaps_plus.delivery import build_jobs, gate, workers
+from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError, describe
 from django_sitemaps_plus.health.unlooked import is_audited
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
@@ -23,11 +23,12 @@ from django_sitemaps_plus.management.utils import (
     MISUSED,
     SitemapsCommand,
     counted,
-    site_address,
 )
-from django_sitemaps_plus.rendering.serializer import describe
+from django_sitemaps_plus.pagination.queries import ledger as ledger_database
+from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps import sections as declared_sections
 from django_sitemaps_plus.sitemaps.registry import registry
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -73,6 +74,12 @@ class Command(SitemapsCommand):
             help="with --reconcile: rebuild every page and compare its bytes",
         )
         parser.add_argument(
+            "--divide",
+            action="store_true",
+            help="rebuild every page of the sections named and compare it with its "
+            "rows, then join neighbouring pages with few entries",
+        )
+        parser.add_argument(
             "--enqueue",
             choices=list(workers.WORKERS),
             help="have the workers of Celery, or of Django Tasks, build the pages",
@@ -90,6 +97,7 @@ class Command(SitemapsCommand):
         ledger: bool,
         reconcile: bool,
         deep: bool,
+        divide: bool,
         enqueue: str | None,
         jobs: int | None,
         **options: Any,
@@ -100,6 +108,10 @@ class Command(SitemapsCommand):
         if ledger and reconcile:
             raise CommandError(
                 "Choose --ledger or --reconcile, not both.", returncode=MISUSED
+            )
+        if divide and (ledger or reconcile or enqueue or not sections):
+            raise CommandError(
+                "--divide goes alone, with the names of sections.", returncode=MISUSED
             )
         if enqueue and (ledger or reconcile):
             raise CommandError(
@@ -120,16 +132,22 @@ class Command(SitemapsCommand):
         if enqueue and wanted:
             self._enqueue(enqueue, wanted, _JOBS if jobs is None else jobs)
             return ""
+        self._is_wordy = options["verbosity"] > 1
         self._bad: list[str] = []
         self._bad_rows = 0
         failed = [
             name
             for name in wanted
-            if not self._work(name, ledger=ledger, reconcile=reconcile, deep=deep)
+            if not self._work(
+                name, ledger=ledger, reconcile=reconcile, deep=deep, divide=divide
+            )
         ]
         if reconcile and not sections:
             self._remove_unregistered()
         if not ledger:
+            if not get_settings().ENGINES:
+                # Nobody else may do so, and no engine that is named later should hear.
+                gate.pass_on()
             hooks.rebuilt(lambda: False, is_asked=True)
         self._print_bad()
         if failed:
@@ -138,7 +156,14 @@ class Command(SitemapsCommand):
 
     def _enqueue(self, where: str, wanted: list[str], jobs: int) -> None:
         """Have workers build the pages; say what was handed over, and to whom."""
-        site_address()
+        self.site_address()
+        if package := workers.missing_package(where):
+            raise CommandError(
+                f"Nothing was enqueued: {package} is not installed. Type: pip install "
+                f'"django-sitemaps-plus[{where}]"; or run the command without '
+                "--enqueue.",
+                returncode=FAILED,
+            )
         problem = workers.problem(where)
         if not problem and (name := workers.without_workers(where)):
             problem = f"TASKS has the {name}, which hands no task to a worker"
@@ -159,7 +184,9 @@ class Command(SitemapsCommand):
             f"{counted(len(wanted), 'section')}.{_seen('To see how far they are, run')}"
         )
 
-    def _work(self, name: str, *, ledger: bool, reconcile: bool, deep: bool) -> bool:
+    def _work(
+        self, name: str, *, ledger: bool, reconcile: bool, deep: bool, divide: bool
+    ) -> bool:
         """Work on one section; returns whether nothing failed."""
         start = f"Section {name!r}:"
         try:
@@ -168,9 +195,11 @@ class Command(SitemapsCommand):
                 done = build.fill(source, self.progress(f"{start} {{}} pages so far"))
             else:
                 progress = _unless_done(self.progress(f"{start} {{}} of {{}} pages"))
-                site = site_address()
+                site = self.site_address()
                 build.forget_errors(name)
-                if reconcile:
+                if divide:
+                    done = build.divide(source, site, progress)
+                elif reconcile:
                     done = build.reconcile(source, site, deep=deep, progress=progress)
                 else:
                     done = build.build(source, site, progress)
@@ -180,15 +209,18 @@ class Command(SitemapsCommand):
             advice = " Run the command again when it is done." if again else ""
             self.complain(f"{start} {error}{advice}")
             return False
-        except (CommandError, DatabaseError):
+        except CommandError:
             raise
         except Exception as error:  # items() may raise whatever it likes
-            if get_settings().ON_ERROR == "raise":
+            is_asked = get_settings().ON_ERROR == "raise"
+            if is_asked or has_failed(error, ledger_database()):
                 raise
             logger.exception("Section %r cannot be built.", name)
             self.complain(f"{start} {describe(error)}")
             return False
         self._print(done, ledger=ledger)
+        if self._is_wordy and source.key is not None:
+            self.say(f"  {Reader(source, PLACEHOLDER_SITE).read_as}")
         return not done.errors
 
     def _remove_unregistered(self) -> None:
@@ -200,16 +232,14 @@ class Command(SitemapsCommand):
 
     def _print(self, done: SectionReport, *, ledger: bool) -> None:
         start = f"Section {done.name!r}:"
-        if done.by_position:
-            self.say(
-                f"{start} built on each request, because it has more than ten pages by "
-                "position; search engines are not notified of its changes."
-            )
-            return
         entries = ""
         if done.entries is not None:
             entries = f", {counted(done.entries, 'entry', 'entries')}"
         work = "" if ledger else f"; {done.changed} built, {done.unchanged} unchanged"
+        if done.joined:
+            work += f"; {done.joined} joined to others"
+        if done.by_position:
+            work = "; by position, built for each request"
         bad = f"; {counted(done.bad, 'row')} left out" if done.bad else ""
         self.say(f"{start} {counted(done.pages, 'page')}{entries}{work}{bad}.")
         if done.is_outdated and not ledger:

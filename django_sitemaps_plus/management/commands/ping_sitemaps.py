@@ -9,34 +9,30 @@ from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.db import connections
 from django.utils.dateparse import parse_date, parse_datetime, parse_duration
 from django.utils.timezone import get_default_timezone, is_naive, localtime
 from django.utils.translation import override
 
 from django_sitemaps_plus import hooks
-from django_sitemaps_plus.changes import url_changes as happened
-from django_sitemaps_plus.changes.hints import write_late
+from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.queries import url_changes
-from django_sitemaps_plus.changes.recorder import write_remembered
-from django_sitemaps_plus.delivery import background, guards, outbox, requests
+from django_sitemaps_plus.delivery import background, gate, guards, outbox, requests
+from django_sitemaps_plus.delivery.dispatcher import DeliveryOptions
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.models import Submission
-from django_sitemaps_plus.delivery.results import DeliveryOptions, Report
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import CheckResult, Engine
 from django_sitemaps_plus.health import alerts as attention
-from django_sitemaps_plus.health.alerts import Alert
+from django_sitemaps_plus.health.alerts import ERROR, Alert
 from django_sitemaps_plus.health.check import check
 from django_sitemaps_plus.health.engines import EngineHealth, all_engines
-from django_sitemaps_plus.health.levels import ERROR
+from django_sitemaps_plus.hooks import Report
 from django_sitemaps_plus.management import status as standing
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
     MISUSED,
     SitemapsCommand,
     counted,
-    site_address,
 )
 from django_sitemaps_plus.protocol.dates import moment
 from django_sitemaps_plus.protocol.errors import LocationError
@@ -138,8 +134,7 @@ class Command(SitemapsCommand):
             return self._confirm()
         is_asked = any(options[name] for name in ("url", "all", "since"))
         only_looks = options["check"] or options["status"]
-        is_heard = urls_changed.has_listeners() or hooks.is_prompt()
-        is_heard = is_heard or hooks.changes_wait() is not None
+        is_heard = urls_changed.has_listeners() or hooks.listens()
         if not engines() and not (only_looks or (is_heard and not is_asked)):
             raise CommandError(
                 "No engine is configured: set SITEMAPS_PLUS['ENGINES'], for example "
@@ -154,7 +149,7 @@ class Command(SitemapsCommand):
             return self._check()
         if is_asked:
             self._refuse_urls()
-        self.site = site_address()
+        self.site = self.site_address()
         if options["status"]:
             return self._status()
         is_free = options["force"] or not engines()
@@ -180,7 +175,7 @@ class Command(SitemapsCommand):
             return requests.everything(self.sections, self.site)
         if self.options["since"] is not None:
             moment = _moment(self.options["since"])
-            seconds = happened.stored_for()
+            seconds = UrlChange.stored_for()
             if moment < time.time() - seconds:
                 self.warn(f"Changes are kept for {seconds / 86_400:g} days only.")
             return requests.since(moment, self.sections)
@@ -191,20 +186,20 @@ class Command(SitemapsCommand):
 
     def _dry_run(self) -> str:
         asked = self._asked()
-        found, unreported = list[requests.Plan](), list[str]()
+        found, unread = list[requests.Plan](), list[str]()
         if not self.refusal:
-            _write_remembered()
-            unreported = self._prepare()
+            unread = self._prepare()
+            self._warn_of_holds()
             found = requests.plan(asked, self.site, self.aliases, self.sections)
         plans = list(map(asdict, found))
         if self.as_json:
             self.print_json(refusal=self.refusal, plan=plans)
         elif not self.refusal:
             self._table(plans, empty="Nothing to send.")
-        return self.refusal or _unreported(unreported)
+        return self.refusal or _unread(unread)
 
     def _prepare(self) -> list[str]:
-        """Do all that comes before sending; return what could not be reported."""
+        """Do all that comes before sending; return which sections cannot be read."""
         rebuilding = self.progress("{:,} pages rebuilt so far")
         return background.prepare(self.site, rebuilding)
 
@@ -214,10 +209,9 @@ class Command(SitemapsCommand):
             if self.as_json:
                 self.print_json(refusal=self.refusal, lines=[], waiting=[], troubles=[])
             return self.refusal
-        _write_remembered()
+        unread = self._prepare()
         asking = self.progress("{:,} URLs asked for so far")
         outbox.request(asked, self.site, self.aliases, asking)
-        unreported = self._prepare()
         sending = self.progress(
             "{0.engine}, {0.host}: {0.requests:,} requests, "
             "{0.accepted:,} URLs accepted"
@@ -229,16 +223,17 @@ class Command(SitemapsCommand):
             is_requested=True,
             progress=sending,
         )
-        return self._print(background.send_due(options), unreported)
+        return self._print(background.send_due(options), unread)
 
-    def _print(self, report: Report, unreported: Sequence[str]) -> str:
+    def _print(self, report: Report, unread: Sequence[str]) -> str:
         """Print what was done; return what is wrong."""
+        self._warn_of_holds()
         results = [one for one in report.results if one.requests or one.note]
         lines = list(map(asdict, results))
         waiting = [one for one in self._engines("", self.sections) if one.waiting]
         names = self.sections or list(registry.sources())
         with override("en"):
-            wrong = [one for one in names if one not in unreported]
+            wrong = [one for one in names if one not in unread]
             alerts = [*attention.section_alerts(wrong), *attention.of_apps(names)]
             troubles = [alert.sentence for alert in attention.errors(alerts)]
         if self.as_json:
@@ -261,8 +256,14 @@ class Command(SitemapsCommand):
             if one.rejected or one.failed
         ]
         unsent = [_unsent(one) for one in waiting if one.is_failing]
-        problems = [_unreported(unreported), *rejected, *unsent, *troubles]
+        problems = [_unread(unread), *rejected, *unsent, *troubles]
         return " ".join(filter(None, problems))
+
+    def _warn_of_holds(self) -> None:
+        """Say before all else what waits for somebody's confirmation."""
+        with override("en"):
+            for alert in attention.own_alerts([attention.Subject.URLS]):
+                self.warn(alert.sentence)
 
     def _engines(
         self, refusal: str, sections: Sequence[str] = ()
@@ -289,7 +290,7 @@ class Command(SitemapsCommand):
     def _status(self) -> str:
         refusal = guards.why_refused()
         chosen = self._engines(refusal)
-        addresses = index.addresses(self.site)
+        addresses = list(index.index_places(self.site))
         said = [
             (alias, one)
             for alias in self.aliases
@@ -335,7 +336,7 @@ class Command(SitemapsCommand):
             waiting = waiting.filter(section__in=self.sections)
         held = waiting.values_list("section", flat=True).distinct()
         names = {*self.sections, *held}
-        done = {name: happened.confirm(name, time.time()) for name in sorted(names)}
+        done = {name: gate.confirm(name) for name in sorted(names)}
         if self.as_json:
             self.print_json(confirmed=done)
             return ""
@@ -375,20 +376,13 @@ def _takes_requests(engine: Engine) -> bool:
     return engine.takes_urls and engine.wants("", Submission.Kind.REQUESTED.value)
 
 
-def _unreported(names: Sequence[str]) -> str:
+def _unread(names: Sequence[str]) -> str:
     if not names:
         return ""
     return (
-        f"What changed in these sections could not be reported: {', '.join(names)}. "
+        f"The rows of these sections cannot be read: {', '.join(names)}. "
         "The log says why."
     )
-
-
-def _write_remembered() -> None:
-    """Write down what this transaction changed so far, as in a TestCase."""
-    for alias in connections:
-        write_remembered(alias)
-    write_late()
 
 
 def _waits(one: EngineHealth) -> str:
@@ -434,22 +428,21 @@ def _moment(text: str) -> float:
         duration = moment = day = None
     if moment is None and day is not None:
         moment = parse_datetime(f"{day}T00:00:00")
-    seconds = None
     if moment is not None:
         zone = get_default_timezone()
         moment = moment.replace(tzinfo=zone) if is_naive(moment) else moment
         seconds = moment.timestamp()
     elif duration is not None:
         seconds = time.time() - duration.total_seconds()
-    if seconds is not None and seconds > time.time():
+    else:
+        raise CommandError(
+            f"--since {text!r}: give a date (2026-01-31), a time (2026-01-31T12:00) or "
+            "a duration ('2 00:00:00' is two days).",
+            returncode=MISUSED,
+        )
+    if seconds > time.time():
         raise CommandError(f"--since {text!r} is in the future.", returncode=MISUSED)
-    if seconds is not None:
-        return seconds
-    raise CommandError(
-        f"--since {text!r}: give a date (2026-01-31), a time (2026-01-31T12:00) or a "
-        "duration ('2 00:00:00' is two days).",
-        returncode=MISUSED,
-    )
+    return seconds
 
 
 def _state(one: EngineHealth) -> dict[str, Any]:
@@ -478,7 +471,8 @@ def _when(seconds: float) -> str:
 
 def _checked(name: str, found: CheckResult) -> str:
     word = "warn" if found.is_warning else "ok" if found.is_good else "WRONG"
-    text = f"{word:5}  {name}: {found.text}"
+    # Texts that begin with the engine's name have it once.
+    text = f"{word:5}  {name}: {found.text.removeprefix(f'{name} ')}"
     return f"{text} {found.fix}" if found.fix else text
 
 

@@ -62,7 +62,7 @@ former = {
     for language, _ in settings.LANGUAGES
 }
 
-# As suggested
+# As docs/languages.md says
 
 
 class ProductSitemap(Sitemap):

@@ -47,16 +47,16 @@ def test_where_everything_was_looked_at_nothing_is_said(looked_at: None) -> None
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ({}, "article found 3 errors, URLs with a session id (what is listed)"),
+        ({}, "article found 3 errors: URLs with a session id. Seen: what is listed"),
         (
             {"fetched": "live", "fetched_urls": 25, "kind": kinds.FAILS},
-            "article found 3 errors, URLs that do not answer 200 (25 of 25 URLs "
-            "fetched over HTTP): manage.py "
+            "article found 3 errors: URLs that do not answer 200. Seen: 25 of 25 URLs "
+            "fetched over HTTP: manage.py "
             "check_sitemaps --live",
         ),
         (
             {"fetched": "crawl", "fetched_urls": 4, "urls": 4, "section": ""},
-            "The last audit of the site found 3 errors, URLs with a session id (4 of ",
+            "The last audit of the site found 3 errors: URLs with a session id. Seen: ",
         ),
     ],
 )
@@ -103,6 +103,7 @@ def test_the_check_of_a_site_says_it_too(site: Any, register: Register) -> None:
 
 
 @pytest.mark.parametrize("fetched", ["", "live", "crawl"])
+@pytest.mark.costly
 def test_a_warning_of_an_audit_is_not_passed_off_as_in_order(
     looked_at: None, fetched: str
 ) -> None:
@@ -112,7 +113,7 @@ def test_a_warning_of_an_audit_is_not_passed_off_as_in_order(
         kind = kinds.TRACKING
     audited(fetched=fetched, kind=kind, section=of, fetched_urls=25)
     out, _, code = status()
-    assert f"found 3 warnings, {known()[kind].title}" in out
+    assert f"found 3 warnings: {known()[kind].title}" in out
     assert code == 0
 
 
@@ -130,3 +131,20 @@ def test_what_was_not_looked_at_is_said(looked_at: None) -> None:
     audited(fetched="crawl", fetched_urls=1, urls=1, sections={}, missed="No IPv6.")
     out, _, _ = status()
     assert "Note: The last audit of the site did not see everything: No" in out
+
+
+def test_what_two_ways_to_look_found_is_one_alert(looked_at: None) -> None:
+    audited(kinds.FAILS, fetched="process", fetched_urls=25)
+    audited(kinds.FAILS, fetched="live", fetched_urls=24)
+    [alert] = [one for one in alerts() if one.level == "error"]
+    assert "Seen: 25 of 25 URLs fetched in process." in alert.text
+
+
+def test_warnings_are_shown_beside_errors(looked_at: None) -> None:
+    counts = {kinds.SESSION: {"article": 3}, kinds.TRACKING: {"article": 2}}
+    audited()
+    Audit.objects.filter(fetched="").update(counts=counts)
+    found = [(one.level, one.text.partition(",")[0]) for one in alerts()]
+    assert [level for level, _ in found] == ["error", "warning"]
+    assert "3 errors" in found[0][1]
+    assert "2 warnings" in found[1][1]

@@ -102,7 +102,7 @@ def listing(register: Any, *urls: str, **attributes: Any) -> None:
 def test_live_asks_the_site_over_http_and_says_how_long_it_took(
     register: Any, settings: Any
 ) -> None:
-    page = "<html>Good"
+    page = Reply(body=b"<html>Good", headers={"Content-Type": "text/html"})
     pages: dict[str, str | Reply] = {"/good/": page, "/a&b/": page, "/robots.txt": ""}
     pages["/moved/"] = Reply(status=308, headers={"Location": "/good/"})
     pages["/robots.txt"] = "User-agent: *\nDisallow: /a&"
@@ -307,6 +307,7 @@ execute_from_command_line(["manage.py", "check_sitemaps", "--live"])
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.costly
 def test_a_process_that_is_told_to_stop_prints_and_stores_what_it_found(
     register: Any, settings: Any, stop: signal.Signals
 ) -> None:
@@ -493,6 +494,42 @@ def test_all_rows_that_are_left_out_are_counted(register: Any, settings: Any) ->
     assert [one["row"] for one in found["findings"]] == [str(pk) for pk in keys[:20]]
 
 
+def test_pages_by_position_are_built_and_judged_too(register: Any) -> None:
+    lines = [f"/{n}/" for n in range(12)]
+
+    class Lines(Sitemap):
+        limit = 1
+
+        def items(self) -> list[str]:
+            return lines
+
+        def location(self, item: str) -> str:
+            return item
+
+        def priority(self, item: str) -> int:
+            return 7 if item == "/1/" else 1
+
+    register("lines", Lines)
+    lines += ["no path", "/0/"]
+    found = audit()
+    assert found["urls"] == 13, "on more than ten pages"
+    assert found["counts"] == {
+        kinds.NOT_BUILT: {"lines": 1},
+        kinds.TAG_LEFT_OUT: {"lines": 1},
+        kinds.REPEATED: {"lines": 1},
+    }
+    assert sorted(
+        (one["page"], one["row"], one["url"].removeprefix(SITE), one["text"][:29])
+        for one in found["findings"]
+    ) == [
+        ("lines-1", "'/0/'", "/0/", "listed twice: on lines-1 and "),
+        ("lines-13", "", "", "1 of 1 rows of page lines-13 "),
+        ("lines-2", "'/1/'", "/1/", "listed without priority 7: no"),
+    ]
+    register("lines", type("Away", (Lines,), {"items": lambda self: lines.nothing}))
+    assert "In error" in run_command("check_sitemaps")[1]
+
+
 # Dates that say nothing
 
 
@@ -533,6 +570,7 @@ def test_equal_lastmods_say_nothing_where_there_are_enough(register: Any) -> Non
         lambda self, item: item.updated.date(),
     ],
 )
+@pytest.mark.costly
 def test_a_lastmod_that_moves_while_the_rows_do_not_is_found_by_the_next_audit(
     register: Any, lastmod: Any
 ) -> None:
@@ -548,7 +586,7 @@ def test_a_lastmod_that_moves_while_the_rows_do_not_is_found_by_the_next_audit(
     run_command("build_sitemaps")
     assert kinds_found() == [kinds.MOVES_ALONE]
     # A few may be corrected in what their pages show besides.
-    for article in Article.objects.all()[:5]:
+    for article in Article.objects.order_by("pk")[:5]:
         article.updated += dt.timedelta(days=1)
         article.save()
     run_command("build_sitemaps")
@@ -633,8 +671,8 @@ def test_github_is_told_each_finding_beside_the_commit(register: Any) -> None:
     assert (out, code) == (
         f"::warning title=sitemaps_plus.A017::{SITE}/100%2525/?gclid=1 article-1 "
         f"(row {row}): has the parameter gclid. Next: list the URL "
-        "without utm_source, gclid and the like: they make copies of a page. See "
-        "docs/audit.md#A017.\n",
+        "without utm_source, gclid and the like: they make copies of a page. "
+        'See "audit: A017" in the documentation.\n',
         0,
     )
     wrong = type("Wrong", (Titled,), {"appears": "updated"})
@@ -650,11 +688,11 @@ def test_github_is_told_each_finding_beside_the_commit(register: Any) -> None:
         (["--sample", "5"], "--sample does nothing without --fetch or --live."),
         (["--fetch", "--rate", "5"], "--rate does nothing without --live."),
         (["--fetch", "--seed", "5"], "--seed does nothing without --sample."),
-        (["--suggest", "--fetch"], "--fetch does nothing with --suggest: leave one"),
+        (["--compare", "x", "--fetch"], "--fetch does nothing with --compare: leave"),
         (["--compare", "x", "--format", "github"], "--format github does nothing with"),
         (
-            ["--suggest", "--fail-on", "warning"],
-            "--fail-on does nothing with --suggest",
+            ["--compare", "x", "--fail-on", "warning"],
+            "--fail-on does nothing with --compare",
         ),
         (["--fetch", "--live"], "not allowed with argument"),
         (["--live", "--rate", "0"], "not above 0"),

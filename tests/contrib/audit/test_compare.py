@@ -26,13 +26,13 @@ from django.urls import include, path, reverse
 from django.views.decorators.cache import cache_page
 
 from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.contrib.audit import entries, saved, sides
 from django_sitemaps_plus.contrib.audit.comparison import compare
 from django_sitemaps_plus.contrib.audit.entries import Entry
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.protocol.writers import urlset_header
 from django_sitemaps_plus.sitemaps.site import parse_base_url
-from django_sitemaps_plus.storing.stylesheet import stylesheet
 from tests.support.factories import NoteFactory, articles
 from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
 from tests.testapp.models import Article, Note
@@ -468,7 +468,7 @@ def test_a_changefreq_that_is_a_method_is_left_out_and_the_url_is_not(
     articles(1, slug="a")
     more = "<changefreq>weekly</changefreq>"
     found, code = differences(former("/articles/a/", more=more))
-    example = f"{SITE}/articles/a/: weekly → none"
+    example = f"{SITE}/articles/a/: weekly -> none"
     assert {kind: one["examples"] for kind, one in found.items()} == {
         "changefreq": [example]
     }
@@ -483,7 +483,7 @@ def test_a_page_with_too_many_bad_rows_lists_nothing(
     articles(1, slug="a")
     (bad,) = articles(1, slug="b")
     out, _, code = check(former("/articles/a/"))
-    assert "20 of the 22 rows of page article-1 are bad; the first is" in out
+    assert "20 of 22 rows of page article-1 cannot be listed. The first," in out
     assert "Now: 0 URLs" in out
     assert code == 1
     Article.objects.filter(slug="no slug").exclude(pk=bad.pk).delete()
@@ -493,7 +493,7 @@ def test_a_page_with_too_many_bad_rows_lists_nothing(
     assert code == 1
     settings.SITEMAPS_PLUS = {"BASE_URL": SITE, "ON_ERROR": "raise"}
     assert (
-        "1 of the 2 rows of page article-1 are bad; the first is"
+        "1 of 2 rows of page article-1 cannot be listed. The first,"
         in check(former("/articles/a/"))[0]
     )
 
@@ -544,10 +544,10 @@ def test_each_kind_of_difference(
     url = f"{SITE}/en/notes/1/"
     assert {kind: one["examples"] for kind, one in found.items()} == {
         "new": [f"{SITE}/de/notes/1/"],
-        "lastmod": [f"{url}: 2026-03-02 → 2026-03-01"],
-        "changefreq": [f"{url}: none → weekly"],
-        "priority": [f"{url}: 0.5 → 0.25"],
-        "alternates": [f"{url}: none → de {SITE}/de/notes/1/"],
+        "lastmod": [f"{url}: 2026-03-02 -> 2026-03-01"],
+        "changefreq": [f"{url}: none -> weekly"],
+        "priority": [f"{url}: 0.5 -> 0.25"],
+        "alternates": [f"{url}: none -> de {SITE}/de/notes/1/"],
         "repeated": [
             f"{SITE}/de/notes/1/ (2 times: note, again)",
             f"{url} (2 times: note, again)",
@@ -676,7 +676,7 @@ def test_the_template_that_the_urlconf_names_is_rendered(
     settings.ROOT_URLCONF = Templated
     found, code = differences(former)
     assert code == 0
-    assert found["priority"]["examples"] == [f"{SITE}/articles/a/: 0.9 → none"]
+    assert found["priority"]["examples"] == [f"{SITE}/articles/a/: 0.9 -> none"]
 
 
 # Documents of others
@@ -803,7 +803,7 @@ def test_a_live_site_that_runs_this_package_proves_nothing(
     listed = sitemap_of("/articles/a/").partition(">")[2].encode()
     former.write_bytes(urlset_header() + listed)
     assert differences(url)[1] == 0
-    former.write_bytes(urlset_header(stylesheet=stylesheet()) + listed)
+    former.write_bytes(urlset_header(stylesheet=get_settings().stylesheet) + listed)
     out, err, code = check(url)
     assert (out, code) == ("", 2)
     assert f"This package serves {url} already: it names its stylesheet." in err
@@ -824,7 +824,6 @@ def test_a_live_site_that_runs_this_package_proves_nothing(
             "'no.such.thing' is not a URL, a file, a folder or the name",
         ),
         ([here_as("NOT_A_DICT")], "NOT_A_DICT is list, not a dict of sitemaps."),
-        (["own", "--suggest"], "--compare and --suggest exclude each other."),
         ([here_as("SITEMAPS"), "nothing"], "SITEMAPS has no section 'nothing'. It"),
         (["own"], "There is nothing to compare with: no sitemap is registered."),
     ],
@@ -983,15 +982,15 @@ def test_images_videos_and_news_are_compared(
     file, folder = former("/articles/a/", more=more), str(tmp_path / "before")
     had = f"image https://cdn.example/a.png?b&c, news, video {SITE}/play/"
     for name in (file, folder):
-        found, _ = differences(name)
-        assert [*found] == ["media"]
-        assert found["media"]["examples"] == [f"{SITE}/articles/a/: {had} → none"]
+        found, code = differences(name)
+        assert ([*found], code) == (["media"], 1)
+        assert found["media"]["examples"] == [f"{SITE}/articles/a/: {had} -> none"]
         check(file, "--save", folder)
     images = {"lastmod": None, "images": lambda self, item: ["https://cdn.example/ö"]}
     register("article", type("Images", (ArticleSitemap,), images))
     found, _ = differences(former("/articles/a/"))
     url = "https://cdn.example/%C3%B6"
-    assert found["media"]["examples"][0].endswith(f": none → image {url}")
+    assert found["media"]["examples"][0].endswith(f": none -> image {url}")
     image = (
         f'<a:image xmlns:a="{schemas}-image/1.1"><a:loc>https://cdn.example/ö</a:loc>'
     )

@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from django_sitemaps_plus.contrib.audit.entries import (
@@ -35,7 +35,6 @@ def read(body: bytes | str) -> list[Entry]:
     return list(parse("it", io.BytesIO(data), namespace=SITEMAP))
 
 
-@settings(max_examples=60)
 @given(st.lists(entries(dirty=False), max_size=8))
 def test_our_own_pages_are_read_as_others_read_them(
     some: list[dict[str, Any]],

@@ -35,6 +35,7 @@ from tests.support.linear_time import (
     TAGS,
     WORDS,
     Reads,
+    patterns_are_linear,
     readers_in,
     takes_twice_as_long,
 )
@@ -200,17 +201,15 @@ READERS: dict[str, tuple[Reads, tuple[str, ...], int]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
+@pytest.mark.costly
 def test_twice_as_much_takes_twice_as_long(name: str) -> None:
     takes_twice_as_long(*READERS[name])
 
 
 def test_it_is_known_of_each_pattern_whom_it_reads() -> None:
-    #: What reads others is measured here, and so is each rule, whoever adds it; the
-    #: rest reads what is the project's own.
-    measured, own = (
-        "entries languages saved together web_pages",
-        "suggesting suggestions",
-    )
+    #: What reads others is measured here, and so is each rule, whoever adds it.
+    measured = "entries languages saved together web_pages"
     folder = Path(contrib.__path__[0], "audit")
-    found = readers_in(folder) - readers_in(folder / "rules")
-    assert found == {*measured.split(), *own.split()}
+    rules = readers_in(folder / "rules")
+    assert readers_in(folder) - rules == {*measured.split()}
+    patterns_are_linear(folder, [*measured.split(), *rules])

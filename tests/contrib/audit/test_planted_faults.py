@@ -55,7 +55,7 @@ def add(name: str, *urls: str, **fields: Any) -> list[Article]:
 ROWS = {
     kinds.FOREIGN_HOST: "https://shop.example/item-{}/",
     kinds.FOREIGN_SCHEME: "http://www.example.com/insecure-{}/",
-    kinds.BAD_URL: "/with/#fragment-{}",
+    kinds.BAD_URL: "no/slash-{}/",
     kinds.SESSION: "/visit-{}/?PHPSESSID=1",
 }
 #: URLs that are listed; the first folder says how they answer.

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps_plus import Sitemap
-from django_sitemaps_plus.contrib.audit.section_states import section_states
 from tests import test_several_sites, test_tenants
 from tests.conftest import Register
 from tests.sitemaps import test_news
@@ -22,49 +20,8 @@ from tests.testapp.models import Article
 
 twice = test_news.twice
 hosts = test_several_sites.hosts
-engine, given, manage = test_tenants.engine, test_tenants.given, test_tenants.manage
-
-
-def at(self: Any, item: Any) -> str:
-    return f"/{item.pk}/"
-
-
-def entries(self: Any, item: Any) -> Any:
-    return [{"location": at(self, item)}]
-
-
-#: As a ready class of this package's is.
-Ready = type(
-    "Ready",
-    (Sitemap,),
-    {
-        "model": Article,
-        "location": at,
-        "get_urls_for_item": entries,
-        "__module__": "django_sitemaps_plus.contrib.example",
-    },
-)
-NEXT = "run manage.py check_sitemaps --suggest article"
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("cls", "expected"),
-    [
-        (Ready, ""),
-        (type("Heir", (Ready,), {"priority": 0.5}), ""),
-        (type("Own", (Ready,), {"lastmod": lambda self, item: item.updated}), NEXT),
-        (type("Plain", (Sitemap,), {"model": Article, "location": at}), NEXT),
-    ],
-)
-def test_nobody_is_asked_to_rewrite_a_ready_class(
-    register: Register, cls: type, expected: str
-) -> None:
-    register("article", cls)
-    articles(1)
-    run_command("build_sitemaps")
-    [state] = section_states(["article"])
-    assert state.next == expected
+engine, given = test_tenants.engine, test_tenants.given
+manage, migrated = test_tenants.manage, test_tenants.migrated
 
 
 @pytest.mark.django_db(transaction=True)

@@ -17,7 +17,7 @@ from django_sitemaps_plus.contrib.audit.queries import (
 )
 from django_sitemaps_plus.sitemaps.site import Site, working_for
 from tests.contrib.audit import kinds
-from tests.support.helpers import ArticleSitemap, PagesSitemap
+from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
 
 pytestmark = pytest.mark.django_db
 
@@ -153,3 +153,35 @@ def test_how_sitemaps_arrived_stands_beside_the_audits_also_of_files_read_before
     assert last_audit() == audit
     assert known("/a/") == [kinds.SESSION]
     assert Audit.objects.filter(fetched="crawl").count() == KEPT + 1
+
+
+DAMAGE: dict[str, list[Any]] = {
+    "sections": [[1], {"article": 5}, {"article": [1]}, {"article": ["a", None]}, 5],
+    "counts": [[1], {kinds.SESSION: [1]}, {kinds.SESSION: {"article": "x"}}, "x"],
+    "times": [[1], {"article": 5}],
+    "remembered": [
+        *([1], {"article": [1]}, {"article": {"definition": "x"}}),
+        {"article": {"definition": "x", "rows": {"1": ["x"]}}},
+    ],
+    "started_at": [1e300, -1e300],
+    "finished_at": [1e300, -1e300],
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+@pytest.mark.costly
+def test_what_is_damaged_counts_as_not_there(
+    admin_client: Any, register: Any, name: str
+) -> None:
+    register("article", ArticleSitemap)
+    before = run(kinds.SESSION)
+    for value in DAMAGE[name]:
+        Audit.objects.filter(pk=before.pk).update(**{name: value})
+        assert [one.section for one in verdicts()][:1] == [""]
+        assert not name.endswith("s") or not getattr(last_audit(), name), value
+        for page in ("", "sitemaps_plus_audit/finding/"):
+            assert admin_client.get(f"/admin/{page}").status_code == 200, value
+        _, err, code = run_command("check_sitemaps")
+        assert "Traceback" not in err
+        assert code in (0, 1), err
+        Audit.objects.exclude(pk=before.pk).delete()

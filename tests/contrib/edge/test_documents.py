@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps_plus.building.refresh import SELDOM, Leisure
+from django_sitemaps_plus.building.refresh import Leisure
 from django_sitemaps_plus.contrib.edge import documents
 from django_sitemaps_plus.contrib.edge.models import AnnouncedDocument
 from django_sitemaps_plus.contrib.edge.signals import documents_changed
-from django_sitemaps_plus.delivery import background
+from django_sitemaps_plus.delivery import background, gate
 from django_sitemaps_plus.models import Page, PageFile
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -24,21 +23,21 @@ from tests.conftest import Register
 from tests.support.factories import articles
 from tests.support.fakes.faults import reply
 from tests.support.fakes.webhook import FakeWebhook
-from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
+from tests.support.helpers import (
+    ArticleSitemap,
+    PagesSitemap,
+    Small,
+    later,
+    run_command,
+)
 from tests.support.ledger_world import place
-from tests.support.outbox_world import BASE, later, use
+from tests.support.outbox_world import BASE, use
 from tests.support.processes import at_once
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
 Listen = Callable[[Callable[..., object]], None]
-
-
-class Small(ArticleSitemap):
-    """Ten articles to a page, ordered by their keys."""
-
-    limit = 10
 
 
 @pytest.fixture
@@ -170,7 +169,6 @@ def test_what_is_gone_is_announced_once(
     run_command("build_sitemaps")
     heard.clear()
     Few.names = ("home",)
-    background.compare_by_position(sections_of("few"), place(), at_once=True)
     documents.announce_documents()
     assert heard == [
         ["sitemap-few-2.xml", "sitemap-few.xml", "sitemap.xml"],
@@ -260,7 +258,7 @@ def test_a_receiver_that_raises_hears_of_it_again(
     assert wait is not None
     assert 0 < wait <= documents.AGAIN
     assert len(site) == 1
-    AnnouncedDocument.objects.update(announce_at=F("announce_at") - documents.AGAIN)
+    later(documents.AGAIN, "announce_at")
     assert documents.announce_documents() is None
     assert site == [["sitemap-small-2.xml", *INDEXES]] * 2
     assert "documents_changed" not in run_command("ping_sitemaps", "--status")[1]
@@ -280,7 +278,7 @@ def test_what_a_killed_process_was_sending_is_sent_again(
     documents_changed.disconnect(killed)
     documents.announce_documents()
     assert len(site) == 1, "its claim has not ended"
-    AnnouncedDocument.objects.update(announce_at=F("announce_at") - documents.CLAIM)
+    later(documents.CLAIM, "announce_at")
     documents.announce_documents()
     assert site == [["sitemap-small-2.xml", *INDEXES]] * 2
 
@@ -339,38 +337,13 @@ def test_a_webhook_that_failed_hears_of_documents_later(hook: FakeWebhook) -> No
 # In the background
 
 
-def step(*, promptly: bool) -> None:
-    """Have a process look for a page to rebuild, after its rest."""
+def test_behind_a_cache_changed_pages_do_not_wait_for_requests(
+    site: list[list[str]],
+) -> None:
+    version = Page.objects.get(number=2).version
+    rename(15)
     background.notify_all()
     leisure = Leisure()
-    leisure.step(sections_of("small"), place(), promptly=promptly)
+    leisure.step(sections_of("small"), place(), gate.Search())
     leisure.stop()
-
-
-@pytest.mark.parametrize("promptly", [False, True])
-def test_behind_a_cache_changed_pages_do_not_wait_for_requests(
-    site: list[list[str]], promptly: bool
-) -> None:
-    version = Page.objects.get(number=2).version
-    # The same URL with another date: nothing is lost that would have to be prompt.
-    article = Article.objects.order_by("pk")[15]
-    article.updated = article.updated.replace(year=2027)
-    article.save()
-    step(promptly=promptly)
-    assert Page.objects.get(number=2).version == version + promptly
-
-
-def test_a_page_that_cannot_be_rebuilt_is_not_tried_all_the_time(
-    site: list[list[str]], settings: Any
-) -> None:
-    use(settings, NOTIFY_AFTER=1)
-    rename(15)
-    tried = time.time() - 5
-    values = {"refreshed_at": tried, "read_at": tried - 3600}
-    Page.objects.filter(number=2).update(**values)
-    version = Page.objects.get(number=2).version
-    step(promptly=True)
-    assert Page.objects.get(number=2).version == version
-    Page.objects.filter(number=2).update(refreshed_at=tried - SELDOM)
-    step(promptly=True)
     assert Page.objects.get(number=2).version == version + 1

@@ -42,6 +42,7 @@ def test_a_document_of_an_app_is_announced(heard: list[list[str]]) -> None:
 
 
 @pytest.mark.parametrize("fault", [app.breaks, app.asks_in_vain, lambda: None])
+@pytest.mark.costly
 def test_a_document_is_not_taken_for_removed_because_a_hook_fails(
     heard: list[list[str]], fault: Any
 ) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.db import connection
@@ -20,14 +20,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus import Route, Sitemap
-from django_sitemaps_plus.building.refresh import refresh_all
 from django_sitemaps_plus.contrib.edge.checks import check_publish
 from django_sitemaps_plus.contrib.edge.models import Publisher
 from django_sitemaps_plus.contrib.edge.publish import Published, publish
 from django_sitemaps_plus.contrib.edge.published import published_files, published_state
 from django_sitemaps_plus.delivery import background
-from django_sitemaps_plus.models import Change, Section
-from django_sitemaps_plus.serving.index import all_sources
+from django_sitemaps_plus.models import Section
 from django_sitemaps_plus.sitemaps.site import Site
 from tests.conftest import Register
 from tests.contrib.edge import publisher
@@ -153,6 +151,43 @@ def test_each_address_has_the_bytes_that_django_sends(
     }
     for name in names(folder):
         assert (folder / name).read_bytes() == client.get(f"/{name}").content
+
+
+def test_pages_by_position_are_put_as_they_are_built_then(
+    folder: Path, register: Register, client: Client
+) -> None:
+    class Lines(Sitemap):
+        limit = 2
+        lines: ClassVar[list[str]] = ["/a/", "/b/", "/c/"]
+
+        def items(self) -> list[str]:
+            return self.lines
+
+        def location(self, item: str) -> str:
+            return item
+
+    register("article", Articles)
+    register("lines", Lines)
+    insert(0)
+    build(publish=True)
+    assert run().puts == 0
+    Lines.lines = ["/a/", "/b/", "/d/", "/e/", "/f/"]
+    run()
+    pages = {f"sitemap-lines-{number}.xml" for number in (1, 2, 3)}
+    assert pages < names(folder)
+    for name in (*pages, "sitemap-lines.xml", "sitemap.xml"):
+        assert (folder / name).read_bytes() == client.get(f"/{name}").content
+    assert followed(in_folder(folder))["sitemap-lines-3.xml"] == [f"{ORIGIN}/f/"]
+    # One that fails keeps no other from being put; the index stays as it is.
+    before = (folder / "sitemap.xml").read_bytes()
+    Lines.lines = ["no path"]
+    Article.objects.get().delete()
+    insert(5)
+    build("article")
+    done = run()
+    assert "sitemap-lines-1.xml: 1 of 1 rows" in done.errors[0]
+    assert b"/a5/" in (folder / "sitemap-article-1.xml").read_bytes()
+    assert (folder / "sitemap.xml").read_bytes() == before
 
 
 def test_a_second_run_puts_nothing_and_reads_no_row(
@@ -485,18 +520,16 @@ def test_ping_sitemaps_fails_while_files_cannot_be_published(
     assert run_command("ping_sitemaps")[1:] == ("", 0)
 
 
-def test_a_changed_page_waits_no_longer_than_the_next_look(
-    folder: Path, use: Use, register: Register
+def test_a_changed_page_is_rebuilt_though_nobody_asks_django_for_it(
+    folder: Path, register: Register
 ) -> None:
-    """Nobody asks Django for it, so nobody else would have it rebuilt."""
-    use(every=30, VERIFY_AFTER=3600)
     register("article", Articles)
     insert(*range(5))
     build(publish=True)
-    Article.objects.get(slug="a3").save()
-    background.notify_all()
-    Change.objects.update(at=F("at") - 31)
-    assert refresh_all(all_sources(), site(), at_leisure=True) == 1
+    Article.objects.filter(slug="a3").delete()
+    background.work()
+    run()
+    assert urls(in_folder(folder)) == expected()
 
 
 def test_files_are_counted(folder: Path, use: Use, register: Register) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import feedparser
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import F, Value
 from django.db.models.functions import Upper
 from django.test import Client
@@ -25,12 +25,13 @@ from usp.web_client.abstract_client import (
 )
 
 from django_sitemaps_plus import Route, Sitemap, touch
-from django_sitemaps_plus.building.refresh import report_all
+from django_sitemaps_plus.building.refresh import assign_all, refresh_all
 from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.recorder import write_remembered
 from django_sitemaps_plus.changes.url_changes import Event
+from django_sitemaps_plus.delivery import gate
 from django_sitemaps_plus.models import Change, PageFile, UrlChange
-from django_sitemaps_plus.serving.index import all_sources
+from django_sitemaps_plus.serving.index import usable
 from django_sitemaps_plus.sitemaps.site import Site, working_for
 from tests.conftest import Register
 from tests.protocol.reading import parse
@@ -39,11 +40,11 @@ from tests.support.factories import articles, dated_anew
 from tests.support.helpers import (
     ArticleSitemap,
     PagesSitemap,
+    later,
     listed,
     locations,
     remove_sites,
     run_command,
-    settle,
     urlset,
 )
 from tests.support.ledger_world import place
@@ -79,11 +80,11 @@ def serve(settings: Any, **formats: Any) -> None:
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "FORMATS": formats}
 
 
-def happened(section: str, *events: tuple[str, str, float], **more: Any) -> None:
-    """Write what happened to URLs of a section: kind, path, seconds since ``NOW``."""
-    rows = [Event(Kind(kind), path, NOW + at, **more) for kind, path, at in events]
-    with transaction.atomic():
-        url_changes.write_events(section, rows, NOW)
+def happened(section: str, *events: tuple[str, str, float]) -> None:
+    """Pass on what happened to URLs of a section: kind, path, seconds since ``NOW``."""
+    for kind, path, at in events:
+        url_changes.write_events(section, [Event(Kind(kind), path)], NOW + at)
+    UrlChange.objects.of_all_sites().update(queued_at=NOW)
 
 
 def get(address: str, **headers: str) -> Any:
@@ -243,7 +244,7 @@ def test_a_text_page_shows_what_was_saved_and_has_a_tag_of_its_version(
     register("article", ArticleSitemap)
     [article] = articles(1)
     first = get("/sitemap-article-1.txt")
-    settle()
+    later(100, "changed_at")
     for _ in range(3):
         again = get("/sitemap-article-1.txt", if_none_match=first.headers["ETag"])
         assert again.status_code == 304
@@ -310,20 +311,23 @@ def test_a_text_page_has_the_host_of_the_request(
 
 
 def save(article: Article, title: str) -> None:
-    """Save an article under a title, and report it."""
+    """Save an article under a title, and rebuild its page."""
     article.title = title
     article.save()
-    report()
+    rebuild()
 
 
-def report() -> None:
-    """Report what was saved, as the background does."""
+def rebuild() -> None:
+    """Rebuild pages, and pass on what happened, as the background does."""
     write_remembered("default")
-    report_all(all_sources(), place())
+    assign_all(usable())
+    refresh_all(usable(), place())
+    gate.pass_on()
 
 
 @pytest.mark.parametrize("ending", ["atom", "rss"])
 @pytest.mark.parametrize("start", ["/sitemap", "/sitemap-article"])
+@pytest.mark.costly
 def test_a_feed_lists_what_was_saved_with_its_title_and_lastmod(
     register: Register, settings: Any, ending: str, start: str
 ) -> None:
@@ -355,6 +359,7 @@ def test_a_feed_lists_what_was_saved_with_its_title_and_lastmod(
         (F("day"), "2026-02-03"),
         ("The same for all", "The same for all"),
         (lambda self, item: 1 / 0, None),
+        (lambda self, item: None, None),
         (lambda self, item: "a" * 300, "a" * 200),
     ],
 )
@@ -376,25 +381,40 @@ def test_each_language_has_its_own_title(register: Register) -> None:
     own |= {"item_title": item_title, "languages": ["en", "de"]}
     register("note", type("Notes", (Sitemap,), own))
     Note.objects.create(number=7)
-    report()
+    rebuild()
     found = {entry.link: entry.title for entry in feed("/sitemap.atom").entries}
     assert found == {f"{BASE}/{code}/notes/7/": f"7 ({code})" for code in ("en", "de")}
 
 
-def test_titles_cost_no_query_where_no_feed_is_served(
+def test_titles_are_read_with_the_rows_where_a_feed_is_served(
     register: Register, settings: Any
 ) -> None:
     register("article", Titled)
-    counts = []
+    [article] = articles(1)
+    get("/sitemap-article-1.xml")
+    read = []
     for formats in ({}, {"feeds": {}}, {}):
         serve(settings, **formats)
-        [article] = articles(1)
-        article.save()
-        write_remembered("default")
+        dated_anew(article).save()
         with CaptureQueriesContext(connection) as ran:
-            report_all(all_sources(), place())
-        counts.append(len(ran))
-    assert counts[1] == counts[2] + 1
+            rebuild()
+        titled = [one["sql"] for one in ran if "UPPER(" in one["sql"]]
+        read.append((len(ran), len(titled)))
+    (_, _), (with_titles, some), (without, none) = read
+    assert (some, none) == (1, 0)
+    assert with_titles == without
+
+
+def test_a_change_that_a_comparison_found_has_its_title(register: Register) -> None:
+    register("article", Titled)
+    [article, other, _] = articles(3)
+    get("/sitemap-article-1.xml")
+    Article.objects.filter(pk=article.pk).update(title="Salt", slug="salt")
+    Article.objects.filter(pk=other.pk).update(title="Pepper", slug="pepper")
+    run_command("build_sitemaps", "--reconcile", "--deep")
+    found = {entry.link: entry.title for entry in feed("/sitemap.atom").entries}
+    salt, pepper = f"{BASE}/articles/salt/", f"{BASE}/articles/pepper/"
+    assert found == {salt: "SALT", pepper: "PEPPER"}
 
 
 def test_a_removed_page_becomes_a_tombstone(register: Register) -> None:
@@ -405,7 +425,7 @@ def test_a_removed_page_becomes_a_tombstone(register: Register) -> None:
     save(dated_anew(other), "")
     gone = f"{BASE}{article.get_absolute_url()}"
     article.delete()
-    get("/sitemap-article-1.xml")
+    rebuild()
     for start in ("/sitemap", "/sitemap-article"):
         assert tombstones(f"{start}.atom") == [gone]
         kept = [f"{BASE}{other.get_absolute_url()}"]
@@ -426,9 +446,7 @@ def test_a_feed_says_of_each_url_what_happened_last(register: Register) -> None:
     assert tombstones("/sitemap-one.atom") == [f"{BASE}/a/"]
 
 
-def test_what_its_page_says_of_a_published_draft_leaves_its_title(
-    register: Register,
-) -> None:
+def test_a_published_draft_is_in_the_feed_with_its_title(register: Register) -> None:
     class Live(Titled):
         def items(self) -> Any:
             """Return what is not a draft."""
@@ -439,16 +457,19 @@ def test_what_its_page_says_of_a_published_draft_leaves_its_title(
     Article.objects.update(live=False)
     get("/sitemap-article-1.xml")
     save(article, "Salt")
-    get("/sitemap-article-1.xml")
-    assert UrlChange.objects.filter(late=True).count() == 1
+    assert UrlChange.objects.get().kind == Kind.ADDED
     [entry] = feed("/sitemap.atom").entries
     assert entry.title == "SALT"
 
 
-def test_what_is_on_hold_is_neither_removed_nor_listed(register: Register) -> None:
+@pytest.mark.parametrize("on_hold", [False, True])
+def test_what_is_on_hold_or_undecided_is_neither_removed_nor_listed(
+    register: Register, on_hold: bool
+) -> None:
     register("article", ArticleSitemap)
     happened("article", ("added", "/a/", 1), ("removed", "/a/", 2))
-    UrlChange.objects.filter(kind="removed").update(on_hold=True)
+    gone = UrlChange.objects.filter(kind="removed")
+    gone.update(queued_at=None, on_hold=on_hold)
     assert (tombstones("/sitemap.atom"), links(feed("/sitemap.rss"))) == ([], [])
     assert locations(get("/sitemap-recent.xml")) == []
 
@@ -493,7 +514,7 @@ def test_recent_changes_are_a_sitemap_the_newest_first(register: Register) -> No
     for article in (gone, second, dated_anew(first)):
         save(article, "")
     gone.delete()
-    get("/sitemap-article-1.xml")
+    rebuild()
     answer = get("/sitemap-recent.xml")
     assert first.updated is not None
     lastmod = f"{first.updated:%Y-%m-%dT%H:%M:%S}+00:00"
@@ -550,9 +571,9 @@ def test_what_changed_is_read_by_one_query_and_what_waits_by_another(
     assert len(ran) == 2, ran.captured_queries
 
 
-@pytest.mark.parametrize(("count", "reported"), [(500, 1), (501, 0)])
-def test_a_feed_reports_what_was_saved_unless_that_is_much(
-    register: Register, count: int, reported: int
+@pytest.mark.parametrize(("count", "shown"), [(500, 1), (501, 0)])
+def test_a_feed_shows_what_was_just_saved_unless_that_is_much(
+    register: Register, count: int, shown: int
 ) -> None:
     register("article", ArticleSitemap)
     touch(articles(count)[0])
@@ -562,7 +583,19 @@ def test_a_feed_reports_what_was_saved_unless_that_is_much(
         Change(section="article", key=f"{10**6 + more}", at=first.at)
         for more in range(count - 1)
     )
-    assert len(links(feed("/sitemap.atom"))) == reported
+    assert len(links(feed("/sitemap.atom"))) == shown
+
+
+@pytest.mark.parametrize(("pages", "shown"), [(10, 10), (11, 0)])
+def test_a_feed_rebuilds_few_pages(register: Register, pages: int, shown: int) -> None:
+    register("article", type("Single", (ArticleSitemap,), {"limit": 1}))
+    rows = articles(pages)
+    run_command("build_sitemaps")
+    for row in rows:
+        dated_anew(row).save()
+    assert len(links(feed("/sitemap.atom"))) == shown
+    run_command("build_sitemaps")
+    assert len(links(feed("/sitemap.atom"))) == pages
 
 
 # Several sites, robots.txt, settings

@@ -12,6 +12,7 @@ from tests.support.linear_time import (
     PAGE,
     TAGS,
     Reads,
+    patterns_are_linear,
     readers_in,
     takes_twice_as_long,
 )
@@ -42,5 +43,6 @@ def test_twice_as_much_takes_twice_as_long(name: str) -> None:
 def test_it_is_known_of_each_pattern_whom_it_reads() -> None:
     #: What reads others is measured here; the rest reads what is the project's own.
     measured, own = "websub", "llms text"
-    found = readers_in(Path(contrib.__path__[0], "formats"))
-    assert found == {*measured.split(), *own.split()}
+    folder = Path(contrib.__path__[0], "formats")
+    assert readers_in(folder) == {*measured.split(), *own.split()}
+    patterns_are_linear(folder, measured.split())

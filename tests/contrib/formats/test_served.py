@@ -233,12 +233,13 @@ def test_a_text_without_urls_is_not_served_where_rows_are_bad(
     assert run_command("build_sitemaps")[2] == 0
     for address in TEXTS:
         assert client.get(address).status_code == 200
-    Article.objects.create(slug="first", title="")
+    Article.objects.create(slug="first", title="bad")
     for _ in range(2):
         check_is_unavailable(*TEXTS)
 
 
 @pytest.mark.parametrize("what", DAMAGE)
+@pytest.mark.costly
 def test_a_damaged_row_counts_as_not_there(
     client: Client, register: Register, what: str
 ) -> None:
@@ -272,6 +273,7 @@ def urls(address: str) -> list[str]:
 @pytest.mark.parametrize("in_transaction", [True, False])
 @pytest.mark.parametrize("address", [*TEXTS, *FEEDS, RECENT])
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.costly
 def test_the_first_row_is_listed_at_once(
     register: Register, settings: Any, address: str, in_transaction: bool
 ) -> None:

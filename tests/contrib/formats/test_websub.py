@@ -9,8 +9,7 @@ import pytest
 
 from django_sitemaps_plus.contrib.formats.websub import WebSub
 from django_sitemaps_plus.engines import asking
-from django_sitemaps_plus.engines.base import Batch, Outcome
-from django_sitemaps_plus.engines.errors import OptionError
+from django_sitemaps_plus.engines.base import Batch, OptionError, Outcome
 from tests.contrib.formats.setups import feed
 from tests.support.fakes.site import FakeSite
 from tests.support.fakes.websub import FakeWebSubHub

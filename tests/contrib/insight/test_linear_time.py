@@ -11,6 +11,7 @@ from django_sitemaps_plus.contrib.insight.admin.entered import alike
 from django_sitemaps_plus.contrib.insight.crawlers import crawler_of
 from tests.support.linear_time import (
     Reads,
+    patterns_are_linear,
     readers_in,
     takes_twice_as_long,
 )
@@ -38,6 +39,7 @@ def test_twice_as_much_takes_twice_as_long(name: str) -> None:
 
 def test_it_is_known_of_each_pattern_whom_it_reads() -> None:
     #: What reads others is measured here; the rest reads what is the project's own.
-    measured, own = "crawlers entered", "display pages"
-    found = readers_in(Path(contrib.__path__[0], "insight"))
-    assert found == {*measured.split(), *own.split()}
+    measured, own = "crawlers entered", "display"
+    folder = Path(contrib.__path__[0], "insight")
+    assert readers_in(folder) == {*measured.split(), *own.split()}
+    patterns_are_linear(folder, measured.split())

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import re
 import time
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import Client
 
-from django_sitemaps_plus.changes.queries import location_digest
 from django_sitemaps_plus.contrib.insight.admin import export
 from django_sitemaps_plus.contrib.insight.models import Read
 from django_sitemaps_plus.models import (
@@ -22,7 +23,10 @@ from django_sitemaps_plus.models import (
     Submission,
     UrlChange,
 )
-from tests.contrib.insight.test_pages import ADMIN, address, staff, text
+from django_sitemaps_plus.pagination import lately
+from tests.contrib.insight.test_pages import ADMIN, Small, address, staff, text
+from tests.support.factories import articles
+from tests.support.helpers import run_command
 from tests.support.outbox_world import BASE, happened, run, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -40,14 +44,9 @@ def exported(client: Client, path: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(response.content.decode("utf-8-sig"))))
 
 
-def tell(*locations: str, **values: Any) -> None:
-    for location in locations:
-        happened(location, digest=location_digest(location), **values)
-
-
 def test_urls_are_found_and_exported(admin_client: Client, settings: Any) -> None:
     use(settings, one="Few")
-    tell("/a/", "/b/")
+    happened("/a/", "/b/")
     run()
     for name in ("urlchange", "submission"):
         for entered in ("/b/", f"{BASE}/b/", "www.example.com/b/", "/b/%23part"):
@@ -97,7 +96,7 @@ def test_lists_are_sorted_by_nothing_that_has_no_index(admin_client: Client) -> 
 def test_a_file_that_is_cut_says_so(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tell(*(f"/{number}/" for number in range(5)))
+    happened(*(f"/{number}/" for number in range(5)))
     monkeypatch.setattr(export, "_ROWS", 2)
     rows = exported(admin_client, "urlchange/export/")
     assert [row["URL"][-3:] for row in rows] == ["/4/", "/3/", "/2/", "/1/", "/0/"]
@@ -142,7 +141,7 @@ def are_translated(client: Client, settings: Any, rows: list[Any]) -> None:
 
 def test_every_label_is_translated(admin_client: Client, settings: Any) -> None:
     use(settings, one="Few")
-    tell("/a/")
+    happened("/a/")
     run()
     now = time.time()
     section = Section.objects.create(name="article")
@@ -167,3 +166,44 @@ def test_no_list_offers_to_count_each_filter(admin_client: Client, name: str) ->
 def test_a_filter_that_is_none_exports_nothing(admin_client: Client) -> None:
     response = admin_client.get(f"{ADMIN}/urlchange/export/?nothing__x=1")
     assert response.status_code == 302
+
+
+def test_url_changes_and_submissions_are_filtered_by_day(
+    admin_client: Client, settings: Any
+) -> None:
+    """In the site's zone, whatever the server's and the database's are."""
+    settings.TIME_ZONE = "Pacific/Auckland"
+    use(settings, one="Few")
+    zone = ZoneInfo("Pacific/Auckland")
+    midnight = dt.datetime.combine(lately.today(), dt.time(), zone).timestamp()
+    happened("/late/", at=midnight - 1)
+    happened("/early/", at=midnight)
+    run()
+    Submission.objects.filter(url__endswith="/late/").update(sent_at=midnight - 1)
+    for name in ("urlchange", "submission"):
+        today, before = lately.today(), lately.today() - dt.timedelta(days=1)
+        for day, path in ((today, "/early/"), (before, "/late/")):
+            [row] = exported(admin_client, f"{name}/export/?day={day}")
+            assert row["URL"] == f"{BASE}{path}"
+        page = text(admin_client, f"{name}/")
+        assert f'href="?day={today}">Today</a>' in page
+        assert len(exported(admin_client, f"{name}/export/?day=tomorrow")) == 2
+
+
+def test_a_new_definition_stands_above_what_followed(
+    admin_client: Client, register: Any
+) -> None:
+    register("article", Small)
+    articles(3)
+    run_command("build_sitemaps")
+    deployed = time.time() - 5_000
+    Section.objects.filter(name="article").update(digest_since=deployed)
+    happened("/a/", "/b/", kind=UrlChange.Kind.ADDED, at=deployed + 60)
+    happened("/c/", kind=UrlChange.Kind.REMOVED, at=deployed + 3_000)
+    happened("/d/", kind=UrlChange.Kind.REMOVED, at=deployed + 4_000)
+    for name in ("urlchange", "submission"):
+        page = " ".join(text(admin_client, f"{name}/").split())
+        assert "The definition of article is new since " in page
+        assert "; in the hour after: 2 added, 0 changed, 1 removed." in page
+    Section.objects.update(digest_since=time.time() - 8 * 86_400)
+    assert "The definition" not in text(admin_client, "urlchange/")

@@ -42,14 +42,15 @@ def test_of_a_site_with_nothing_wrong_there_is_a_number_of_each(sound: None) -> 
         (wrongs.fails, "paused_engines", ("one",)),
         (wrongs.cannot_send, "paused_engines", None),
         (wrongs.is_private, "paused_engines", None),
-        (wrongs.was_not_reported, "waiting", 1),
-        (wrongs.was_not_reported, "oldest_waiting_seconds", about(1000)),
+        (wrongs.waits_for_long, "waiting", 1),
+        (wrongs.waits_for_long, "oldest_waiting_seconds", about(1000)),
         (wrongs.rows_are_left_out, "left_out_rows", 2),
         (wrongs.pages_are_not_built, "unbuilt_pages", 1),
         (wrongs.was_never_built, "unbuilt_pages", None),
         (wrongs.was_never_built, "left_out_rows", None),
     ],
 )
+@pytest.mark.costly
 def test_what_needs_attention_shows_in_the_numbers(
     sound: None, settings: Any, plant: Callable[[Any], None], name: str, value: Any
 ) -> None:
@@ -63,7 +64,7 @@ def test_everything_that_waits_is_counted_from_its_beginning(sound: None) -> Non
     happened("/b/", "/c/", at=now - 2000)
     found = metrics()
     assert (found.waiting, found.oldest_waiting_seconds) == (2, about(2000))
-    wrongs.was_not_reported(None)
+    wrongs.waits_for_long(None)
     # Tried in vain since long ago, and to be tried again only later.
     wrongs.waits("one")
     waiting = Submission.objects.filter(due_at__isnull=False)
@@ -77,12 +78,12 @@ def test_everything_that_waits_is_counted_from_its_beginning(sound: None) -> Non
     assert (found.waiting, found.oldest_waiting_seconds) == (4, about(9000))
 
 
-def test_without_engines_only_what_is_to_be_reported_waits(
+def test_without_engines_only_what_is_to_be_rebuilt_waits(
     sound: None, settings: Any
 ) -> None:
     happened("/b/")
     wrongs.waits("one")
-    wrongs.was_not_reported(None)
+    wrongs.waits_for_long(None)
     use(settings)
     found = metrics()
     assert (found.waiting, found.paused_engines) == (1, None)
@@ -94,8 +95,10 @@ def test_of_several_sections_the_one_that_was_not_looked_at_counts(
     register("more", ArticleSitemap)
     found = metrics()
     assert found.unbuilt_pages is None
-    # One by position may have too many pages to be stored, and none to be built.
+    # Pages by position are built for each request.
     register("more", PagesSitemap)
+    assert metrics().unbuilt_pages == 0
+    register("article", PagesSitemap)
     assert metrics().unbuilt_pages == 0
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import re
 import time
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
+from django.contrib.staticfiles import finders
+from django.db import connection
 from django.test import Client
 
 from django_sitemaps_plus.contrib.insight.models import DailyCount, Read
@@ -99,12 +102,11 @@ def test_growth_is_counted_from_the_same_day_a_week_ago(
             DailyCount.objects.create(
                 day=day, topic="entries", name=name, number=number
             )
-    run_command("build_sitemaps", "static")
     shown = index(admin_client)
     assert "article none 25 +5 3 " in shown
-    assert "static none 2 -3 1 " in shown
+    assert "static Built for each request, because" in shown
     assert "unbuilt Not built yet." in shown
-    assert "All sections none 27 +2 4 " in shown
+    assert "All sections none 25 +5 3 " in shown
     DailyCount.objects.filter(name="article").delete()
     assert "article none 25 – 3 " in index(admin_client), "nobody knows"
 
@@ -351,6 +353,7 @@ class Markup(HTMLParser):
         "submission/{submission}/change/",
     ],
 )
+@pytest.mark.costly
 def test_a_strict_policy_forbids_nothing_of_it(
     site: Any, admin_client: Client, path: str
 ) -> None:
@@ -396,3 +399,70 @@ def test_numbers_in_charts_are_those_of_svg_in_every_language(
     ):
         assert re.fullmatch(r"\d+(\.\d)?", attribute)
     assert "1.234.567" in html
+
+
+def test_a_day_far_above_all_others_does_not_flatten_them(
+    site: Any, admin_client: Client
+) -> None:
+    today = lately.today()
+    for age, number in enumerate([12, 9, 6_213, 0, 15, 8]):
+        DailyCount.objects.create(
+            day=today - dt.timedelta(days=age),
+            **{"topic": "submissions", "name": "one", "outcome": "accepted"},
+            number=number,
+        )
+    html = text(admin_client, "")
+    heights = {
+        int(number.replace(",", "")): float(height)
+        for height, number in re.findall(
+            r'height="([\d.]+)" class="sitemaps-fill-good"><title>[^:]*: ([\d,]+) ',
+            html,
+        )
+    }
+    assert heights[15] == heights[6_213] == max(heights.values())
+    assert heights[8] > heights[15] / 2
+    assert html.count('class="sitemaps-cut"') == 1
+    assert ">6,213</text>" in html
+
+
+def test_errors_stand_first_and_levels_are_words(
+    site: Any, admin_client: Client
+) -> None:
+    happened("/gone/", kind=UrlChange.Kind.REMOVED, on_hold=True)
+    Page.objects.update(lost_at=time.time())
+    shown = unescape(index(admin_client))
+    first = shown.index("error Section 'article': 1 removed URL is on hold")
+    second = shown.index("warning Section 'article': the stored bytes")
+    assert shown.index("What needs attention") < first < second
+    # Beside the words stand signs.
+    css = Path(str(finders.find("django_sitemaps_plus/admin.css"))).read_text()
+    for name in ("ok", "error", "warning"):
+        assert f".sitemaps-{name}::before" in css
+
+
+@pytest.mark.parametrize("app", ["_audit", "_webmasters", "_insight", ""])
+def test_the_page_of_each_app_is_the_overview(admin_client: Client, app: str) -> None:
+    html = admin_client.get(f"{ADMIN}{app}/").content.decode()
+    assert "What needs attention" in html
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_without_an_app_s_tables_it_says_the_line_to_type(
+    site: Any, admin_client: Client
+) -> None:
+    with connection.schema_editor() as editor:
+        editor.delete_model(Read)
+    try:
+        overview = index(admin_client)
+        pages = [
+            admin_client.get(f"{ADMIN}{path}", follow=True)
+            for path in ("_insight/read/", "/page/", "/urlchange/story/?url=/a/")
+        ]
+    finally:
+        with connection.schema_editor() as editor:
+            editor.create_model(Read)
+    said = "Tables of django_sitemaps_plus are missing: manage.py migrate"
+    assert f"error {said}" in overview
+    for page in pages:
+        assert page.redirect_chain == [(f"{ADMIN}/", 302)]
+        assert page.content.decode().count(said) == 2

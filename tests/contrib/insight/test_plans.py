@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from typing import Any
 
@@ -9,12 +10,11 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.test import Client, RequestFactory
 
-from django_sitemaps_plus.changes.queries import location_digest
 from django_sitemaps_plus.contrib.insight.admin import base
 from django_sitemaps_plus.contrib.insight.admin.overview import overview
 from django_sitemaps_plus.contrib.insight.metrics import metrics
 from django_sitemaps_plus.contrib.insight.models import DailyCount, Read
-from django_sitemaps_plus.delivery.models import digest_of
+from django_sitemaps_plus.db import digest_of
 from django_sitemaps_plus.models import (
     Change,
     EngineState,
@@ -33,6 +33,7 @@ from tests.support.plans import Statement, analyze, scans, statements, touched
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
+YESTERDAY = lately.today() - dt.timedelta(days=1)
 #: Enough rows that no planner prefers to read them all; SQLite never does.
 ROWS = 600 if VENDOR == "sqlite" else 6_000
 MODELS = (Change, DailyCount, Page, Read, Submission, UrlChange)
@@ -53,11 +54,7 @@ def full(settings: Any) -> None:
         site = "1" if number % 3 else "other"
         rows += [
             Change(
-                site="other",
-                section="article",
-                key=f"[{number}]",
-                at=now,
-                reported_at=now + number,
+                site=f"other{number % 9}", section="article", key=f"[{number}]", at=now
             ),
             Page(section=others[number % 20], number=number, position=number),
             DailyCount(site="other", day=today, topic="reads", name=str(number)),
@@ -74,13 +71,14 @@ def full(settings: Any) -> None:
                 live=None if number % 50 else True,
                 due_at=None if number % 50 else now,
                 created_at=now,
+                sent_at=now if number % 50 else None,
             ),
             UrlChange(
                 site=site,
                 section="article",
                 kind="changed",
                 location=url,
-                digest=location_digest(url),
+                digest=digest_of(url),
                 at=now,
                 queued_at=now,
             ),
@@ -106,8 +104,10 @@ def check(found: list[Statement], least: int, models: Any = MODELS) -> None:
     [
         "submission/?state__exact=failed",
         "submission/?q=/17/",
+        f"submission/?day={YESTERDAY}",
         "urlchange/?kind=removed",
         "urlchange/?on_hold=yes",
+        f"urlchange/?day={YESTERDAY}",
         "urlchange/?q=/17/",
         "change/",
         "change/?of=article",
@@ -115,6 +115,7 @@ def check(found: list[Statement], least: int, models: Any = MODELS) -> None:
         "read/?since=3600",
     ],
 )
+@pytest.mark.costly
 def test_lists_read_by_indexes_whatever_their_filters(
     full: None, admin_client: Client, register: Any, path: str
 ) -> None:

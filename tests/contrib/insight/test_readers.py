@@ -11,7 +11,6 @@ from urllib.request import Request, urlopen
 
 import pytest
 from django.db import DatabaseError, connection
-from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -20,11 +19,11 @@ from django_sitemaps_plus.contrib.insight.models import DailyCount, Read
 from django_sitemaps_plus.contrib.insight.readers import ReaderCounts, reader_counts
 from django_sitemaps_plus.delivery import upkeep
 from django_sitemaps_plus.delivery.thread import BackgroundThread
-from django_sitemaps_plus.models import Section
 from django_sitemaps_plus.pagination import lately
 from tests.conftest import Register
 from tests.delivery.conftest import keys, serve  # noqa: F401 (fixtures)
 from tests.storing.test_freshness import News
+from tests.support.helpers import later
 from tests.support.processes import within
 from tests.support.servers import SOON
 from tests.testapp.models import Article
@@ -182,7 +181,7 @@ def test_entries_are_counted_once_an_hour_and_old_counts_deleted(
     DailyCount.objects.all().delete()
     upkeep.tend()
     assert not DailyCount.objects.exists(), "not twice within an hour"
-    Section.objects.update(tended_at=F("tended_at") - upkeep.TENDED_EVERY)
+    later(upkeep.TENDED_EVERY, "tended_at")
     upkeep.tend()
     Article.objects.all().delete()
     client.get(PAGE)

@@ -13,11 +13,12 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus.contrib.insight import retrying
 from django_sitemaps_plus.db import database_time
-from django_sitemaps_plus.delivery import outbox
+from django_sitemaps_plus.delivery import gate
 from django_sitemaps_plus.engines.base import Answer, CheckResult, Outcome
 from django_sitemaps_plus.models import EngineState, Submission
 from tests.contrib.insight.test_pages import act, queries_of, staff, text
-from tests.support.outbox_world import BASE, happened, later, rows, run, use
+from tests.support.helpers import later
+from tests.support.outbox_world import BASE, happened, rows, run, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -84,7 +85,7 @@ def test_what_was_sent_a_moment_ago_says_why_it_waits(
 ) -> None:
     EngineState.objects.update(paused_until=0)
     happened("/fine/")
-    outbox.enqueue()
+    gate.pass_on()
     for state, waits in (("pending", True), ("accepted", False)):
         row = Submission.objects.get(url=f"{BASE}/fine/", state=state)
         shown = text(admin_client, f"submission/{row.pk}/change/")
@@ -170,7 +171,7 @@ def test_the_number_of_queries_does_not_grow(
     queries()
     few = queries()
     happened(*(f"https://shop{n}.example.com/{n}/" for n in range(30)))
-    outbox.enqueue()
+    gate.pass_on()
     assert EngineState.objects.count() > 30
     assert queries() == few
 
@@ -185,13 +186,14 @@ def test_what_was_rejected_or_failed_is_retried(settings: Any) -> None:
     run()
     assert rows() == [("/a/", "rejected"), ("/b/", "accepted")]
     engine.bad.clear()
-    EngineState.objects.update(paused_until=1e12)
+    later_today = time.time() + 7200
+    EngineState.objects.update(paused_until=later_today)
     assert retrying.retry(Submission.objects.all()) == 1
     run()
     assert sorted(rows()) == [("/a/", "accepted"), ("/b/", "accepted")]
-    EngineState.objects.update(paused_until=1e12)
+    EngineState.objects.update(paused_until=later_today)
     assert retrying.retry(Submission.objects.all()) == 0
-    assert EngineState.objects.get().paused_until == 1e12, "nothing is retried"
+    assert EngineState.objects.get().paused_until == later_today, "nothing is retried"
 
 
 def test_a_retry_waits_for_the_interval_since_the_url_was_accepted(
@@ -224,7 +226,7 @@ def test_a_retry_of_what_failed_waits_for_the_interval(settings: Any) -> None:
 def test_what_changed_since_it_failed_waits_already(settings: Any) -> None:
     failed(settings, "/a/")
     happened("/a/")
-    outbox.enqueue()
+    gate.pass_on()
     assert retrying.retry(Submission.objects.filter(state="failed")) == 0
     assert rows() == [("/a/", "pending")]
 
@@ -233,7 +235,7 @@ def failed(settings: Any, *paths: str, **values: Any) -> None:
     """Have submissions given up, as the last attempt did."""
     use(settings, one="Scripted")
     happened(*paths)
-    outbox.enqueue()
+    gate.pass_on()
     Submission.objects.update(state="failed", live=None, due_at=None, **values)
 
 

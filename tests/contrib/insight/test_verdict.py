@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(databases=["default", "other"])
 def red_in(client: Client) -> str:
     """Return what is red on the app's index."""
     page = html.unescape(client.get("/admin/sitemaps_plus/").content.decode())
-    red = page.split('<li class="sitemaps-error">')[1:]
+    red = page.split('<strong class="sitemaps-error">error</strong>')[1:]
     return "".join(one.partition("<")[0] for one in red).replace("\xa0", " ")
 
 
@@ -33,6 +33,7 @@ def test_of_a_site_with_nothing_wrong_nothing_is_red(
 
 
 @pytest.mark.parametrize(("plant", "text"), wrongs.WRONGS)
+@pytest.mark.costly
 def test_each_wrong_is_red(
     sound: None, admin_client: Client, settings: Any, plant: wrongs.Plant, text: str
 ) -> None:
@@ -41,6 +42,7 @@ def test_each_wrong_is_red(
 
 
 @pytest.mark.parametrize("what", rows.DAMAGE)
+@pytest.mark.costly
 def test_damaged_rows_are_shown(
     admin_client: Client, register: Register, settings: Any, what: str
 ) -> None:

@@ -17,6 +17,7 @@ collect_ignore = (
         "test_inspections.py",
         "test_month.py",
         "test_shares.py",
+        "test_unlisted.py",
     ]
 )
 if os.environ.get("TEST_DATABASE_URL"):

@@ -12,7 +12,7 @@ def begin() -> None:
     """Have a URL inspected."""
     from django_sitemaps_plus.contrib.webmasters import quota
     from django_sitemaps_plus.contrib.webmasters.models import Inspection
-    from django_sitemaps_plus.delivery.models import digest_of
+    from django_sitemaps_plus.db import digest_of
 
     turn, url = (
         quota.Turn("https://www.example.com/"),

@@ -10,8 +10,13 @@ import pytest
 
 from django_sitemaps_plus.contrib.webmasters.bing import BingWebmaster
 from django_sitemaps_plus.engines import asking
-from django_sitemaps_plus.engines.base import RENEWED_IN, Answer, Batch, Outcome
-from django_sitemaps_plus.engines.errors import OptionError
+from django_sitemaps_plus.engines.base import (
+    RENEWED_IN,
+    Answer,
+    Batch,
+    OptionError,
+    Outcome,
+)
 from tests.support.fakes.bing import FakeBing
 from tests.support.fakes.faults import Cut, reply
 

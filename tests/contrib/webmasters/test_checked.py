@@ -64,7 +64,7 @@ def test_without_google_auth_the_error_names_the_command() -> None:
     code = """
 import sys
 sys.modules["google.auth"] = None
-from django_sitemaps_plus.engines.errors import MissingExtra
+from django_sitemaps_plus.engines.base import MissingExtra
 from django_sitemaps_plus.contrib.webmasters.google import SearchConsole
 try:
     SearchConsole(alias="google", site="sc-domain:example.com")

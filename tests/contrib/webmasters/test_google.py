@@ -18,8 +18,7 @@ from google.auth.exceptions import TransportError
 from django_sitemaps_plus.contrib.webmasters import google_auth
 from django_sitemaps_plus.contrib.webmasters.google import SearchConsole
 from django_sitemaps_plus.engines import asking
-from django_sitemaps_plus.engines.base import Answer, Batch, Outcome
-from django_sitemaps_plus.engines.errors import OptionError
+from django_sitemaps_plus.engines.base import Answer, Batch, OptionError, Outcome
 from django_sitemaps_plus.pagination.cutting import FILL
 from django_sitemaps_plus.sitemaps.sections import source
 from tests.support.fakes.faults import Reply, Slow, html, reply
@@ -299,7 +298,7 @@ def test_a_system_check_names_what_a_machine_lacks(
         "SITEMAPS_PLUS['ENGINES']['google'] cannot be used on this machine: Cannot "
         "read the credentials file: No such file or directory (option 'credentials').",
         "Set 'credentials' to the path of the JSON file that Google issued. "
-        "See docs/checks.md#W031.",
+        'See "checks: W031" in the documentation.',
     )
     monkeypatch.setattr(google_auth, "_auth", None)
     (found,) = run_checks(tags=["sitemaps_plus"], databases=[])
@@ -307,7 +306,8 @@ def test_a_system_check_names_what_a_machine_lacks(
         "sitemaps_plus.E031",
         "SITEMAPS_PLUS['ENGINES']['google']['BACKEND'] needs a package that is not "
         "installed: pip install 'django-sitemaps-plus[google]'.",
-        "Type that command, or remove the engine. See docs/checks.md#E031.",
+        "Type that command, or remove the engine. "
+        'See "checks: E031" in the documentation.',
     )
 
 

@@ -12,8 +12,14 @@ from django_sitemaps_plus.contrib.webmasters.google_indexing import (
     GoogleIndexing,
 )
 from django_sitemaps_plus.engines import asking
-from django_sitemaps_plus.engines.base import RENEWED_IN, Answer, Batch, Outcome
-from django_sitemaps_plus.engines.errors import MissingExtra, OptionError
+from django_sitemaps_plus.engines.base import (
+    RENEWED_IN,
+    Answer,
+    Batch,
+    MissingExtra,
+    OptionError,
+    Outcome,
+)
 from tests.contrib.webmasters.setups import JOB
 from tests.support.fakes.faults import Reply, reply
 from tests.support.fakes.google_indexing import FakeIndexing

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db.models import F
 
 from django_sitemaps_plus.contrib.webmasters import coverage, quota
 from django_sitemaps_plus.contrib.webmasters.models import Inspection, InspectionQuota
@@ -25,7 +24,7 @@ from tests.contrib.webmasters.inspected import (
 )
 from tests.support.fakes.faults import Reply
 from tests.support.fakes.inspection import INDEXED, UNKNOWN, FakeInspection
-from tests.support.helpers import ArticleSitemap
+from tests.support.helpers import ArticleSitemap, later
 from tests.support.processes import at_once
 
 pytestmark = pytest.mark.django_db
@@ -50,16 +49,6 @@ def blog() -> Iterator[str]:
 
 def state() -> InspectionQuota:
     return InspectionQuota.objects.get()
-
-
-def later(seconds: float) -> None:
-    """Have some time gone by since all that is stored."""
-    Inspection.objects.update(inspected_at=F("inspected_at") - seconds)
-    InspectionQuota.objects.update(
-        claimed_until=F("claimed_until") - seconds,
-        closed_until=F("closed_until") - seconds,
-        answered_at=F("answered_at") - seconds,
-    )
 
 
 def test_a_small_section_is_inspected_whole_and_once_a_week(

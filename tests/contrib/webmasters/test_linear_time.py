@@ -8,6 +8,7 @@ import pytest
 
 from django_sitemaps_plus import contrib
 from django_sitemaps_plus.contrib.webmasters import bing, google_indexing, yandex
+from django_sitemaps_plus.contrib.webmasters.answers import as_count
 from django_sitemaps_plus.contrib.webmasters.google_auth import _TOKEN
 from django_sitemaps_plus.contrib.webmasters.structured_data import types_in
 from tests.support.linear_time import (
@@ -15,6 +16,7 @@ from tests.support.linear_time import (
     PAGE,
     TAGS,
     Reads,
+    patterns_are_linear,
     readers_in,
     takes_twice_as_long,
 )
@@ -22,6 +24,7 @@ from tests.support.linear_time import (
 
 def engine_fields(text: str) -> None:
     """What stands in the JSON of engines."""
+    as_count(text)
     bing._moment(f"/Date({text}")
     yandex._renewed_in({"exceeded_until": text})
     for pattern in (google_indexing._MINUTE, google_indexing._DAY):
@@ -50,13 +53,15 @@ READERS: dict[str, tuple[Reads, tuple[str, ...], int]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
+@pytest.mark.costly
 def test_twice_as_much_takes_twice_as_long(name: str) -> None:
     takes_twice_as_long(*READERS[name])
 
 
 def test_it_is_known_of_each_pattern_whom_it_reads() -> None:
     #: What reads others is measured here; the rest reads what is the project's own.
-    measured = "bing google_auth google_indexing structured_data"
+    measured = "answers bing google_auth google_indexing structured_data"
     own = "google coverage"
-    found = readers_in(Path(contrib.__path__[0], "webmasters"))
-    assert found == {*measured.split(), *own.split()}
+    folder = Path(contrib.__path__[0], "webmasters")
+    assert readers_in(folder) == {*measured.split(), *own.split()}
+    patterns_are_linear(folder, measured.split())

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db.models import F
 
 from django_sitemaps_plus.contrib.webmasters import reports
 from django_sitemaps_plus.contrib.webmasters.hooks import panels
@@ -18,6 +17,7 @@ from django_sitemaps_plus.delivery import background
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.engines.base import SitemapStatus
 from django_sitemaps_plus.health.check import check
+from tests.support.helpers import later
 from tests.support.outbox_engines import Few, Keyed, Scripted
 from tests.support.outbox_world import BASE, use
 
@@ -48,11 +48,6 @@ def asked(settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     monkeypatch.setattr(Scripted, "status", status)
     return found
-
-
-def later(seconds: float) -> None:
-    """Have engines wait for less."""
-    SitemapReport.objects.update(due_at=F("due_at") - seconds)
 
 
 def test_an_engine_is_asked_every_six_hours_by_one_process(asked: list[Any]) -> None:

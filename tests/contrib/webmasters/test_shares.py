@@ -13,7 +13,7 @@ from django.utils import translation
 
 from django_sitemaps_plus.contrib.webmasters import conf, shares
 from django_sitemaps_plus.contrib.webmasters.models import Inspection
-from django_sitemaps_plus.delivery.models import digest_of
+from django_sitemaps_plus.db import digest_of
 from django_sitemaps_plus.exceptions import ConfigurationError
 from tests.contrib.webmasters.inspected import BASE, options, store, urls_of
 from tests.support.fakes.bing import FakeBing
@@ -33,12 +33,12 @@ def google(settings: Any, register: Any) -> Iterator[FakeInspection]:
         yield server
 
 
-def said(count: int, start: int = 0, **values: Any) -> None:
+def said(count: int, start: int = 0, of: str = "about", **values: Any) -> None:
     """Store what Google said of some URLs."""
     given = {"verdict": "PASS", "inspected_at": time.time() - 60, **values}
     Inspection.objects.bulk_create(
-        Inspection(section="about", url=url, digest=digest_of(url), **given)
-        for url in urls_of("about", count, start)
+        Inspection(section=of, url=url, digest=digest_of(url), **given)
+        for url in urls_of(of, count, start)
     )
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support.fakes.yandex import FakeYandex
-from tests.support.helpers import run_command
-from tests.support.outbox_world import BASE, happened, later, run, use
+from tests.support.helpers import later, run_command
+from tests.support.outbox_world import BASE, happened, run, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 

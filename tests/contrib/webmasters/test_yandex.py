@@ -11,8 +11,13 @@ import pytest
 
 from django_sitemaps_plus.contrib.webmasters.yandex import YandexWebmaster
 from django_sitemaps_plus.engines import asking
-from django_sitemaps_plus.engines.base import RENEWED_IN, Answer, Batch, Outcome
-from django_sitemaps_plus.engines.errors import OptionError
+from django_sitemaps_plus.engines.base import (
+    RENEWED_IN,
+    Answer,
+    Batch,
+    OptionError,
+    Outcome,
+)
 from tests.support.fakes.faults import Cut, reply
 from tests.support.fakes.yandex import FakeYandex
 
@@ -131,6 +136,8 @@ def test_errors_are_explained(
     answer = submit(client, SITEMAP)
     assert answer.outcome is outcome
     assert code in answer.message
+    is_not_theirs = status == 404 or code == "HOST_NOT_LOADED"
+    assert ("verify it there" in answer.message) == is_not_theirs
 
 
 def test_a_token_of_another_user_is_found_out(yandex: FakeYandex) -> None:

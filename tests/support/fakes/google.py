@@ -19,7 +19,7 @@ import time
 import urllib.parse
 import uuid
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,8 @@ class FakeGoogle(FakeServer):
         self.sitemaps: dict[tuple[str, str], dict[str, Any]] = {}
         self.submitted: list[str] = []
         self.grants = 0
+        #: Pages with impressions, most clicks first; they have been shown each day.
+        self.shown: list[str] = []
         #: Whether no tokens are issued, as for a deleted key.
         self.is_revoked = False
         self._tokens: dict[str, float] = {}
@@ -192,6 +194,8 @@ class FakeGoogle(FakeServer):
                 return self._submit(site, feed)
             case "GET", ["sites", site, "sitemaps", feed]:
                 return self._get(site, feed)
+            case "POST", ["sites", site, "searchAnalytics", "query"]:
+                return self._query(site, request)
             case _:
                 return Reply(status=404, body=b"<html>Not Found</html>")
 
@@ -227,6 +231,26 @@ class FakeGoogle(FakeServer):
             return _error(404, "Sitemap not found", "notFound")
         self.settle()
         return as_json(200, self.sitemaps[site, feed])
+
+    def _query(self, site: str, request: Request) -> Reply:
+        """Answer which pages were shown, to whoever may see the property."""
+        if self.properties.get(site, "siteUnverifiedUser") == "siteUnverifiedUser":
+            return _forbidden(site)
+        try:
+            asked = json.loads(request.body)
+            start, end = (
+                date.fromisoformat(asked.pop(name)) for name in ("startDate", "endDate")
+            )
+            dimensions, most = asked.pop("dimensions"), asked.pop("rowLimit")
+        except (ValueError, KeyError, TypeError):
+            return _error(400, "Request contains an invalid argument.", "badRequest")
+        is_valid = start <= end and dimensions == ["page"] and 1 <= most <= 25_000
+        if asked or not is_valid:
+            return _error(400, "Request contains an invalid argument.", "badRequest")
+        facts = {"clicks": 0.0, "impressions": 3.0, "ctr": 0.0, "position": 8.5}
+        rows = [{"keys": [url], **facts} for url in self.shown if covers(site, url)]
+        said = {"rows": rows[:most]} if rows else {}
+        return as_json(200, {**said, "responseAggregationType": "byPage"})
 
     def _read(self, feed: str, known: dict[str, Any]) -> None:
         """Fetch a sitemap and count its entries."""

@@ -47,8 +47,8 @@ def fill() -> None:
             model = type(rows[0])
             if model is Story:
                 # Of the child's own table; the other row is an article's.
-                for row in rows:
-                    row.save_base(raw=True, using="default")
+                own = model._meta.local_concrete_fields
+                model._base_manager.all()._insert(rows, fields=own, using="default")
             else:
                 model._base_manager.using(database(model)).bulk_create(rows)
     for alias in connections:

@@ -121,10 +121,16 @@ def get_or_create_and_update_or_create(world: World) -> None:
 
 @situation(inserts=0, recorded=[])
 def what_sends_no_signals(world: World) -> None:
-    made = Article.objects.bulk_create([Article(slug="b1"), Article(slug="b2")])
+    Article.objects.bulk_create([Article(slug="b1"), Article(slug="b2")])
+    # MySQL does not say which keys it gave.
+    made = list(Article.objects.filter(slug__startswith="b"))
     with transaction.atomic():
         world.note(Article.objects.bulk_update(made, ["title"]))
         world.note(Article.objects.filter(pk=2).update(weight=F("weight") + 1))
+
+
+@situation(inserts=2, recorded=[1, 2])
+def what_a_fixture_loads(world: World) -> None:
     articles = Article.objects.filter(pk__lte=2).order_by("pk")
     text = serializers.serialize("json", articles)
     for loaded in serializers.deserialize("json", text.replace('"a1"', '"loaded"')):

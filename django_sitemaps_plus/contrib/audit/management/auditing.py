@@ -241,8 +241,8 @@ def _times(result: Result) -> Iterator[str]:
     for name, times in result.audit.times.items():
         p50, p95, longest = (f"{1000 * times[key]:,.0f}" for key in _PERCENTILES)
         yield (
-            f"Section {name!r} answers within {p50} ms (half of the URLs), {p95} ms "
-            f"(95 in 100), {longest} ms (all)."
+            f"Section {name!r} answers: median {p50} ms, 95th percentile {p95} ms, "
+            f"slowest {longest} ms."
         )
 
 

@@ -26,7 +26,7 @@ from django_sitemaps_plus.contrib.audit.entries import (
     walk,
 )
 from django_sitemaps_plus.contrib.audit.saved import formers_of, saved
-from django_sitemaps_plus.engines.errors import TransportError
+from django_sitemaps_plus.engines.base import TransportError
 from django_sitemaps_plus.engines.http import send
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import MISUSED, counted
@@ -35,14 +35,13 @@ from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import SiteAddress
-from django_sitemaps_plus.storing import stylesheet
 
 #: What this package gives in the place of contrib's views.
 _OURS: sides.Views = {"index": views.index, "sitemap": views.sitemap}
 #: Seconds that one sitemap may take: contrib's may be slow.
 _TIMEOUT = 300.0
-#: What this package's own sitemaps begin with, within so many bytes.
-_OURS_BY_NOW, _BEGINNING = f'href="{stylesheet.STYLESHEET_PATH}"?>'.encode(), 200
+#: Bytes within which this package's own sitemaps name their stylesheet.
+_BEGINNING = 200
 
 
 @dataclass
@@ -117,7 +116,8 @@ class Sides:
     def _fetched(self, url: str) -> Iterator[Entry]:
         """Fetch a sitemap; refuse to compare one that this package wrote."""
         body = _fetch(url)
-        if not self.saves and _OURS_BY_NOW in body[:_BEGINNING]:
+        own = f'href="{get_settings().stylesheet}"?>'.encode()
+        if not self.saves and own in body[:_BEGINNING]:
             raise CommandError(
                 f"This package serves {url} already: it names its stylesheet. Both "
                 "sides would lack the same URLs, which proves nothing. Compare with "

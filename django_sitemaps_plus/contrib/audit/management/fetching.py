@@ -17,7 +17,7 @@ from django.test import Client
 from django_sitemaps_plus.contrib.audit import asking
 from django_sitemaps_plus.contrib.audit.asking import Fetch
 from django_sitemaps_plus.contrib.audit.rules import GOOGLE_READS, FetchedAnswer
-from django_sitemaps_plus.engines.errors import TransportError
+from django_sitemaps_plus.engines.base import TransportError
 from django_sitemaps_plus.engines.http import send
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django_sitemaps_plus.building.build import Progress
+from django_sitemaps_plus.contrib.audit.asking import Progress
 from django_sitemaps_plus.management.utils import SitemapsCommand
 
 #: rich's bars, or plain lines where the extra "cli" is not installed.

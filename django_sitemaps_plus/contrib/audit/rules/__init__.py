@@ -47,7 +47,8 @@ _CHALLENGES: Final = {
     b"sucuri_cloudproxy_js": "Sucuri",
     b"/.well-known/sgcaptcha/": "SiteGround",
 }
-_CHARSET: Final = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)")
+#: Where a header or a page names its charset.
+CHARSET: Final = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)")
 #: Its marks of the order of bytes.
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 
@@ -259,7 +260,7 @@ def _unpacked(answer: FetchedAnswer) -> bytes:
 
 
 def _decoded(body: bytes, kind: str) -> str:
-    charset = _CHARSET.search(kind)
+    charset = CHARSET.search(kind)
     name = charset[1] if charset else "utf-8"
     try:
         return body.decode("utf-16" if body.startswith(_UTF_16) else name, "replace")

@@ -61,6 +61,16 @@ MISSING_IMAGE = warning(
     _("URLs whose first image is missing"),
     _("correct the address of the image, or upload the file"),
 )
+MOVED = error(
+    "A202",
+    _("redirects to another address, or without an end"),
+    _(
+        "set SITEMAPS_PLUS['BASE_URL'] to the address that does not redirect, if "
+        "that is the site's; if it is a bucket's or a CDN's, let this host answer by "
+        "itself, because search engines refuse sitemaps of another; behind a proxy "
+        "that ends TLS set SECURE_PROXY_SSL_HEADER"
+    ),
+)
 CHALLENGED = warning(
     "A204",
     _("challenges in place of an answer"),
@@ -96,8 +106,14 @@ _MEANS: Final = {
 }
 #: The error pages of nginx, and of what is made of it.
 _OF_WEB_SERVER: Final = re.compile(
-    rb"\A\s*<html>\s*<head><title>(400 [^<]{1,100})</title></head>\s*<body[^<>]*>\s*"
-    rb"<center>"
+    rb"\A\s*<html>\s*<head><title>((?:400|503) [^<]{1,100})</title></head>\s*"
+    rb"<body[^<>]*>\s*<center>"
+)
+#: The end of a page inside of what needs an end of its own.
+_OPEN: Final = re.compile(
+    rb"<(title|h[1-6]|a|em|strong|span|div|main|article|section|ul|table|script|style)"
+    rb"\b[^<>]*(?:>[^<>]*)?\Z",
+    re.IGNORECASE,
 )
 
 
@@ -114,6 +130,8 @@ def answers(seen: Answered) -> Iterator[Problem]:
     elif 300 <= status < 400 and "location" in answer.headers:
         target = url_of_reference(seen.url, answer.headers["location"])
         found = LOGIN if is_login(target) else REDIRECTS
+        if target.partition("#")[0] == seen.url:
+            found, target = MOVED, "itself, without an end"
         yield Problem(found, f"redirects to {target} ({status})")
     elif status == 401:
         yield Problem(LOGIN, "answers 401")
@@ -133,6 +151,10 @@ def _of_body(seen: Answered) -> Iterator[Problem]:
     is_html = "html" in (seen.answer.media_type or "html")
     if is_html and seen.answer.size > GOOGLE_READS:
         yield Problem(TOO_LONG, f"has over {GOOGLE_READS:,} bytes")
+    elif b"<html" in seen.reading.body[:1_000].lower() and (
+        inside := _OPEN.search(seen.reading.body[-1_000:].rstrip())
+    ):
+        yield Problem(CUT_OFF, f"ends inside <{inside[1].decode().lower()}>")
     if seen.challenger:
         yield challenged(seen.challenger, seen.answer.status)
     elif seen.is_empty:
@@ -143,7 +165,8 @@ def status_in_words(status: int, body: bytes = b"") -> str:
     """Return a status, and what its page says or what it usually means."""
     if page := _OF_WEB_SERVER.search(body[:2_000]):
         said = page[1].decode("utf-8", "replace").removeprefix(f"{status} ")
-        return f"{status}: {said}, says the web server"
+        why = ": in maintenance, or asked too often (see --rate)" * (status == 503)
+        return f"{status}: {said}, says the web server{why}"
     return f"{status}, {_MEANS[status]}" if status in _MEANS else str(status)
 
 

@@ -6,7 +6,7 @@ import io
 import re
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -17,16 +17,18 @@ from django_sitemaps_plus.contrib.audit.entries import SITEMAP, Entry, Unreadabl
 from django_sitemaps_plus.contrib.audit.kinds import _, error, warning
 from django_sitemaps_plus.contrib.audit.rules import challenger
 from django_sitemaps_plus.contrib.audit.web_pages import LONGEST_URL
+from django_sitemaps_plus.management.utils import counted
 from django_sitemaps_plus.protocol.dates import parse_w3c
 from django_sitemaps_plus.protocol.errors import DateError
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
-from django_sitemaps_plus.protocol.robots import read, sitemaps_of
+from django_sitemaps_plus.protocol.robots import closed, read, sitemaps_of
 from django_sitemaps_plus.serving.responses import ROBOTS_TAG
 
 from . import Arrived, FetchedAnswer, Problem, rule
-from .answers import CUT_OFF, ENCODED, challenged
+from .answers import CUT_OFF, ENCODED, SLOW, challenged
 from .answers import status_in_words as status_in_words
 from .documents import TOO_LARGE
+from .indexing import rules_of
 from .robots import decode, forbids, groups_naming, problems_of_length
 
 NO_ANSWER = error(
@@ -41,16 +43,6 @@ EXPIRES = warning(
     "A201",
     _("certificates that expire soon"),
     _("renew the certificate, and check what should have renewed it"),
-)
-MOVED = error(
-    "A202",
-    _("redirects to another address, or without an end"),
-    _(
-        "set SITEMAPS_PLUS['BASE_URL'] to the address that does not redirect, if "
-        "that is the site's; if it is a bucket's or a CDN's, let this host answer by "
-        "itself, because search engines refuse sitemaps of another; behind a proxy "
-        "that ends TLS set SECURE_PROXY_SSL_HEADER"
-    ),
 )
 REFUSED = error(
     "A203",
@@ -80,9 +72,9 @@ NOT_OURS = error(
     "A209",
     _("answers that are not from this site"),
     _(
-        "put the include of django_sitemaps_plus.urls in front of patterns that "
-        "match every path, and check which virtual server, file, settings and "
-        "database answer"
+        "check which cache, virtual server, file, settings and database answer; if "
+        "another view of this project does, put the include of "
+        "django_sitemaps_plus.urls in front of it"
     ),
 )
 OLD_COPY = error(
@@ -125,6 +117,8 @@ _GZIP: Final = b"\x1f\x8b"
 _PAGES: Final = (b"<!doctype", b"<html")
 #: A certificate expires soon if this is left of its time, and of it no more than that.
 _SOON, _SOON_SHARE = 14 * 86_400, 1 / 4
+#: Seconds after which a sitemap is slow: that of a page may be built on request.
+_SLOW = 10
 #: Seconds that any copy may be outdated.
 _SLACK = 60
 _MAX_AGE: Final = re.compile(r"(?:s-maxage|max-age)\s*=\s*\"?(\d{1,9})")
@@ -188,6 +182,10 @@ def _decompressed(url: str, answer: FetchedAnswer) -> bytes:
         of = f" of {int(size):,}" if size and size.isdecimal() else ""
         text = f"ends after {len(answer.body):,}{of} bytes"
         raise Unusable(CUT_OFF, text)
+    if not answer.body and answer.status == 200:
+        if urlsplit(url).path == "/robots.txt":
+            return b""  # which allows all
+        raise Unusable(NOT_OURS, "is empty")
     given = answer.headers.get("content-encoding", "").lower().split(",")
     encodings = [name for name in map(str.strip, given) if name not in ("", "identity")]
     body, is_gz = answer.body, urlsplit(url).path.endswith(".gz")
@@ -240,6 +238,13 @@ def certificate(seen: Arrived) -> Iterator[Problem]:
 
 
 @rule(Arrived)
+def slowness(seen: Arrived) -> Iterator[Problem]:
+    """Find what crawlers wait for: they give up after a while."""
+    if seen.answer.seconds > _SLOW:
+        yield Problem(SLOW, f"answers after {seen.answer.seconds:.0f} s")
+
+
+@rule(Arrived)
 def headers(seen: Arrived) -> Iterator[Problem]:
     """Find headers that are not as Django sends them."""
     answer, types = seen.answer, seen.types
@@ -250,7 +255,8 @@ def headers(seen: Arrived) -> Iterator[Problem]:
         text = f"Content-Type is {media_type or 'missing'}, not {types[0]}"
         yield Problem(HEADER, text)
     tag = answer.headers.get("x-robots-tag", "").lower()
-    rules = {part.rpartition(":")[2].strip() for part in tag.split(",")}
+    # What is said to other bots, and how much may be shown, is no matter here.
+    rules = {one for _, one in rules_of(tag) if ":" not in one}
     if types == TEXT:
         # The view of robots.txt may be the project's own; hardly one would say that.
         sent, is_meant = "", rules.isdisjoint({"noindex", "none"})
@@ -267,7 +273,7 @@ def _span_in_words(seconds: float) -> str:
     for unit, name in ((86_400, "days"), (3_600, "hours")):
         if seconds >= 2 * unit:
             return f"{int(seconds // unit):,} {name}"
-    return f"{max(0, int(seconds // 60))} minutes"
+    return counted(max(0, int(seconds // 60)), "minute")
 
 
 # What it says
@@ -293,7 +299,8 @@ def of_robots(
         if forbids(groups_naming(groups, crawler) or groups)(path)
     ]
     if shut:
-        yield Problem(SITEMAP_DISALLOWED, f"disallows {path} for {' and '.join(shut)}")
+        what = f"the whole site, and so {path}," if closed(groups) else path
+        yield Problem(SITEMAP_DISALLOWED, f"disallows {what} for {' and '.join(shut)}")
         return
     there = sitemaps_of(text)
     if set(own).intersection(there):
@@ -346,9 +353,14 @@ def of_difference(there: Sequence[Entry], expected: Sequence[Entry]) -> Problem:
         if has[one] != wanted[one]._replace(lastmod=has[one].lastmod)
     ]
     said = []
-    if lacks := [one for one in wanted if one not in has]:
+    lacks = [one for one in wanted if one not in has]
+    more = [one for one in has if one not in wanted]
+    if more and lacks and not both:
+        text = f"{counted(len(more), 'URL')} too many, {len(lacks):,} missing"
+        return Problem(NOT_OURS, f"{text}: it lists {_some(more)}")
+    if lacks:
         said.append(f"lacks {_some(lacks)}")
-    if more := [one for one in has if one not in wanted]:
+    if more:
         said.append(f"lists {_some(more)}, which it should not")
     if dated:
         was, now = (of[dated[0]].lastmod or "missing" for of in (has, wanted))
@@ -360,6 +372,11 @@ def of_difference(there: Sequence[Entry], expected: Sequence[Entry]) -> Problem:
     kind_of = DIFFERENT if same >= _ENOUGH * most else NOT_OURS
     counts = f"has {len(there):,} entries, and should have {len(expected):,}"
     return Problem(kind_of, " and ".join(said) or counts)
+
+
+def is_alike(was: Mapping[str, Entry], now: Mapping[str, Entry]) -> bool:
+    """Return whether one may have become the other: it has most of its URLs."""
+    return len(was.keys() & now.keys()) >= _ENOUGH * max(1, min(len(was), len(now)))
 
 
 def by_location(entries: Sequence[Entry]) -> dict[str, Entry]:
@@ -427,14 +444,14 @@ def of_copy(
     """
     Yield that a cache has sent an old copy, unless ``CACHE_CONTROL`` allows it.
 
-    ``since`` is when it was outdated at the latest, or else its age counts.
+    ``since`` is when it was outdated at the latest; its age counts if that is more.
     """
     ages = _MAX_AGE.findall((get_settings().CACHE_CONTROL or "").lower())
-    age = _age_of(answer)
-    outdated = (age or 0) if since is None else time.time() - since
-    if outdated <= max(map(int, ages), default=0) + _SLACK:
+    age, most = _age_of(answer), max(map(int, ages), default=0) + _SLACK
+    outdated = 0 if since is None else time.time() - since
+    if max(age or 0, outdated) <= most:
         return
-    said = [] if since is None else [f"outdated for {_span_in_words(outdated)}"]
+    said = [f"outdated for {_span_in_words(outdated)}"] if outdated > most else []
     if age is not None:
         said.append(f"{_span_in_words(age)} old")
     was, now = (

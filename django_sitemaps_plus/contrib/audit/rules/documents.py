@@ -13,7 +13,7 @@ from .lastmods import BAD_LASTMOD, FUTURE
 
 NOT_BUILT = error(
     "A001",
-    _("sections with pages that were not built, and so not checked"),
+    _("pages that were not built or are damaged, and so not checked"),
     _("run manage.py build_sitemaps"),
 )
 NOT_A_SITEMAP = error(

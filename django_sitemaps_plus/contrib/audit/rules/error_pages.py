@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -42,7 +42,10 @@ _ERROR: Final = re.compile(
     r"|(?:404|error|oops|sorry|http)\W+not found|not found\W+404"
     r"|(?:error|fehler|erreur|http)\W+(?:404|500)|404\W+(?:error|page|seite)"
     r"|(?:internal )?server error|seite[\w ]{0,40} nicht (?:mehr )?gefunden(?: werden)?"
-    r"|page (?:introuvable|non trouvée)|p[áa]gina no encontrada|pagina non trovata"
+    r"|(?:(?:page|article|product|offer|item|content|listing)\W+(?:is )?)?"
+    r"no longer (?:available|exists)|[\w ]{0,40}nicht mehr verfügbar"
+    r"|[\w ']{0,40}n'est plus disponible|page (?:introuvable|non trouvée)"
+    r"|p[áa]gina no encontrada|pagina non trovata"
     r"|(?:index of|directory listing for) /\S*|\w{1,60}(?:error|exception) at /\S*"
     r")(?:\W+(?:error|404|500|on this server))*\W*",
     re.IGNORECASE,
@@ -53,7 +56,8 @@ _BROKEN: Final = re.compile(
     r"|you have an error in your sql syntax|\bsqlstate\[\w{1,9}\]|\bora-\d{5}:"
     r"|\b(?:operational|programming|database|interface)error(?:: | at /)"
     r"|could not connect to server|no such table: "
-    r"|uncaught (?:exception|\w{0,20}error)",
+    r"|uncaught [\w\\]{0,60}(?:exception|error)"
+    r"|\b(?:fatal|parse) error: .{1,200} in /\S{1,200}\.php\b",
     re.IGNORECASE,
 )
 #: In so many of its first characters a long page says that.
@@ -65,6 +69,7 @@ _AMBIGUOUS: Final = frozenset({"404", "not found"})
 #: So many parts has the title of an error page: what it says, and the site's name.
 _FEW_PARTS = 2
 _PASSWORD: Final = re.compile(rb"""type\s{0,9}=\s{0,9}["']?password""", re.IGNORECASE)
+_WORD: Final = re.compile(r"\w+")
 #: So few pages are not enough to know what all have.
 _FEW = 2
 
@@ -90,7 +95,14 @@ def error_pages(seen: Answered) -> Iterator[Problem]:
     page = seen.reading.page
     is_short = page.words < FEW_WORDS
     titles = [title for title in page.titles.values() if title.strip()]
-    errors = [title for title in titles if any(map(_ERROR.fullmatch, _parts(title)))]
+    errors = [
+        title
+        for title in titles
+        if any(
+            _ERROR.fullmatch(part) and not _is_named(seen.url, [part])
+            for part in _parts(title)
+        )
+    ]
     raw = page.titles.get("title", "").strip()
     if _TAG.match(raw) or any(map(_TAG.fullmatch, _parts(raw))):
         yield Problem(RAW_TITLE, f"is called {excerpt(raw)}")
@@ -140,8 +152,11 @@ def _may_be_error(url: str, titles: Sequence[str]) -> bool:
         ):
             return False
         names |= own
+    return bool(names) and not _is_named(url, names)
+
+
+def _is_named(url: str, names: Iterable[str]) -> bool:
+    """Return whether a URL has one of some names: of a band, say."""
     _, *below = urlsplit(url).path.lower().replace("_", "-").strip("/").split("/")
-    slugs = [f"-{name.replace(' ', '-')}-" for name in names]
-    return bool(names) and not any(
-        slug in f"-{part}-" for slug in slugs for part in below
-    )
+    slugs = [f"-{'-'.join(re.findall(_WORD, name.lower()))}-" for name in names]
+    return any(slug in f"-{part}-" for slug in slugs for part in below)

@@ -64,15 +64,20 @@ def forbidden(seen: Answered) -> Iterator[Problem]:
 
 def _agents_of(value: str, agent: str, now: dt.datetime) -> Iterator[tuple[str, str]]:
     """Yield the crawlers that rules keep from indexing, and by which; "": all."""
+    for one, part in rules_of(value, agent):
+        if part.lower() in _FORBID:
+            yield one, part.lower()
+        elif part.lower().startswith("unavailable_after") and _is_past(part, now):
+            yield one, part
+
+
+def rules_of(value: str, agent: str = "") -> Iterator[tuple[str, str]]:
+    """Yield search engines' crawlers and the rules for them; "": for all."""
     for part in map(str.strip, _WEEKDAY.sub("", value).split(",")):
         name, colon, rule = part.partition(":")
         if colon and name.strip().lower() not in _WITH_VALUE:
             agent, part = name.strip().lower(), rule.strip()
-        if agent and agent not in _CRAWLERS:
-            continue
-        if part.lower() in _FORBID:
-            yield agent, part.lower()
-        elif part.lower().startswith("unavailable_after") and _is_past(part, now):
+        if not agent or agent in _CRAWLERS:
             yield agent, part
 
 

@@ -8,7 +8,6 @@ from typing import Final
 from django_sitemaps_plus.contrib.audit.kinds import _, error, warning
 from django_sitemaps_plus.protocol.limits import MAX_ROBOTS_BYTES
 from django_sitemaps_plus.protocol.locations import quote
-from django_sitemaps_plus.protocol.patterns import glob
 from django_sitemaps_plus.protocol.robots import Group, closed, octets
 
 from . import AuditedSection, Listed, Problem, rule
@@ -25,6 +24,14 @@ DISALLOWED_FOR_ONE = warning(
     "A019",
     _("URLs that robots.txt disallows for one search engine"),
     _("let the crawler's group in robots.txt allow what is listed"),
+)
+CLOSED = error(
+    "A026",
+    _("sections that robots.txt closes"),
+    _(
+        "change robots.txt (SITEMAPS_PLUS['ROBOTS']), or do not register the section: "
+        "nobody may fetch what it lists"
+    ),
 )
 ROBOTS_FAILS = error(
     "A020",
@@ -57,6 +64,13 @@ CRAWLERS: Final = (
 )
 
 
+class Closed:
+    """How many URLs of a section all crawlers, or Google, may not fetch."""
+
+    def __init__(self, section: AuditedSection) -> None:
+        self.count = 0
+
+
 @rule(Listed)
 def disallowed(seen: Listed) -> Iterator[Problem]:
     """Find URLs that crawlers may not fetch."""
@@ -71,6 +85,8 @@ def disallowed(seen: Listed) -> Iterator[Problem]:
                 forbidden.add(url)
                 text = f"by the rules for {crawler or 'all crawlers'}"
                 yield Problem(found, text, url)
+                if crawler in ("", "Googlebot"):
+                    seen.section.kept(Closed).count += 1
 
 
 @rule(Listed)
@@ -166,5 +182,27 @@ def forbids(groups: Iterable[Group]) -> Callable[[str], bool]:
 
 
 def _match(rule: str) -> Callable[[str], bool]:
-    """Return what tells whether a rule is about a path."""
-    return glob(rule[:-1] if rule.endswith("$") else f"{rule}*")
+    """
+    Return what tells whether a rule is about a path: ``*`` is any characters.
+
+    Each part is looked for where the one before ends. No other place can be better, so
+    that nothing is looked for twice, as regular expressions do.
+    """
+    pattern = rule[:-1] if rule.endswith("$") else f"{rule}*"
+    first, *parts = pattern.split("*")
+    if not parts:
+        return pattern.__eq__
+    last = parts.pop()
+
+    def matches(path: str) -> bool:
+        if not (path.startswith(first) and path.endswith(last)):
+            return False
+        at, end = len(first), len(path) - len(last)
+        for part in parts:
+            at = path.find(part, at, end)
+            if at < 0:
+                return False
+            at += len(part)
+        return at <= end
+
+    return matches

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 
-from django_sitemaps_plus import hooks
+from django_sitemaps_plus.contrib.insight import asked
 
 from . import base, display
 from .pages import ChangeAdmin, PageAdmin, SectionAdmin, UrlChangeAdmin
@@ -26,5 +26,5 @@ __all__ = [
     "UrlChangeAdmin",
 ]
 
-for _model, _list in hooks.admin_lists(base, display):
+for _model, _list in asked.admin_lists(base, display):
     admin.site.register(_model, _list)

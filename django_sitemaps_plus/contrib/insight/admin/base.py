@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -16,11 +17,16 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.response import SimpleTemplateResponse
 from django.urls import path, reverse
+from django.utils import formats, timezone
 from django.utils.html import format_html
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.contrib.insight.history import today
+from django_sitemaps_plus.health.alerts import missing_tables
+from django_sitemaps_plus.models import UrlChange
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
 
@@ -131,6 +137,36 @@ class TimeFilter(admin.SimpleListFilter):
         if value not in self.spans:
             return queryset
         return queryset.filter(**{f"{self.field}__gte": time.time() - int(value)})
+
+
+class DayFilter(FieldFilter):
+    """By day, in ``TIME_ZONE``: those of which URL changes are stored."""
+
+    title = _("day")
+    parameter_name = "day"
+    field = "at"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Return the days, today first."""
+        days = [
+            today() - dt.timedelta(days=n) for n in range(UrlChange.KEEP // 86_400 + 1)
+        ]
+        words = [gettext("Today"), gettext("Yesterday")]
+        words += [formats.date_format(day, "DATE_FORMAT") for day in days[2:]]
+        return [(f"{day}", word) for day, word in zip(days, words, strict=True)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list down."""
+        value, zone = self.value() or "", timezone.get_default_timezone()
+        if value not in dict(self.lookup_choices):
+            return queryset
+        day = dt.date.fromisoformat(value)
+        since, until = (
+            dt.datetime.combine(one, dt.time(), zone).timestamp()
+            for one in (day, day + dt.timedelta(days=1))
+        )
+        between = {f"{self.field}__gte": since, f"{self.field}__lt": until}
+        return queryset.filter(**between)
 
 
 class SiteFilter(admin.SimpleListFilter):
@@ -333,8 +369,11 @@ def chosen_site(request: HttpRequest) -> Site:
 
 
 def of_site(request: HttpRequest, show: Callable[[], HttpResponse]) -> HttpResponse:
-    """Return what a view shows of that site."""
+    """Return what a view shows of that site; without tables, the app's first page."""
     site = chosen_site(request)
+    for missing in missing_tables():
+        messages.error(request, missing.sentence)
+        return redirect("admin:app_list", app_label="sitemaps_plus")
     if site == Site.current():
         return show()
     with working_for(site):

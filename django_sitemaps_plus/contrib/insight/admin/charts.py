@@ -20,6 +20,8 @@ from . import display
 _WIDTH, _HEIGHT = 320, 120
 #: What the labels below, and beside horizontal bars, take of it.
 _LABELS, _NAMES, _NUMBERS = 18, 120, 58
+#: Of how many times the usual day a day is cut, and how many days are at most.
+_FAR, _CUT = 4, 2
 #: The height of a horizontal bar with its space, and of the bar alone.
 _LINE, _BAR = 20, 13
 
@@ -76,17 +78,18 @@ def by_day(chart: Chart, days: Mapping[dt.date, Sequence[int | None]]) -> Chart:
     ``days`` has the numbers of each part of ``chart.legend``; None where nothing is
     known.
     """
-    most = max(sum(value or 0 for value in parts) for parts in days.values())
+    most = _highest([sum(value or 0 for value in parts) for parts in days.values()])
     step = _WIDTH / len(days)
     room = _HEIGHT - _LABELS - 12
     for index, (day, parts) in enumerate(days.items()):
         below = 0.0
         said = formats.date_format(day, "SHORT_DATE_FORMAT")
+        total = sum(value or 0 for value in parts)
         for (kind, word), value in zip(chart.legend, parts, strict=True):
             if not value:
                 continue
             # What is not nothing can be seen.
-            height = max(1.0, value / most * room)
+            height = max(1.0, value / max(most, total) * room)
             chart.rects.append(
                 Rect(
                     _text(index * step + step * 0.1),
@@ -98,6 +101,12 @@ def by_day(chart: Chart, days: Mapping[dt.date, Sequence[int | None]]) -> Chart:
                 )
             )
             below += height
+        if total > most:
+            chart.rects.append(_break(index * step, step))
+            is_late = index >= len(days) / 2
+            at = (index + 1) * step if is_late else max(index * step, _NUMBERS)
+            label = _text(at), "9", "end" if is_late else "start"
+            chart.labels.append(Label(*label, display.number(total)))
         if any(value is not None for value in parts):
             chart.rows.append((said, *(display.number(value or 0) for value in parts)))
     chart.rows.reverse()
@@ -111,6 +120,19 @@ def by_day(chart: Chart, days: Mapping[dt.date, Sequence[int | None]]) -> Chart:
         Label("0", "9", "start", display.number(most)),
     ]
     return chart
+
+
+def _highest(totals: Sequence[int]) -> int:
+    """Return what the highest bar stands for: a day or two far above all are cut."""
+    some = sorted(filter(None, totals)) or [0]
+    usual = [one for one in some if one <= _FAR * some[(len(some) - 1) // 2]]
+    return usual[-1] if len(some) - len(usual) <= _CUT else some[-1]
+
+
+def _break(x: float, width: float) -> Rect:
+    """Return the gap that shows that a bar is cut."""
+    middle = _text((_HEIGHT - _LABELS + 12) / 2)
+    return Rect(_text(x), middle, _text(width), "4", "sitemaps-cut", "")
 
 
 def by_name(chart: Chart, names: Mapping[str, Sequence[int]]) -> Chart:

@@ -31,7 +31,9 @@ def check_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
     lines: list[Line] = []
     try:
         found = check(list(engines()))
-        lines = [_line(of, one) for of, one in found]
+        # What is wrong stands first.
+        grave = sorted(found, key=lambda one: (one[1].is_good, not one[1].is_warning))
+        lines = [_line(of, one) for of, one in grave]
     except ConfigurationError as error:
         problem = str(error)
     context = {

@@ -11,7 +11,6 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.contrib.insight import history
 from django_sitemaps_plus.contrib.insight.history import Topic
-from django_sitemaps_plus.pagination import lately
 
 from . import display
 from .charts import Chart, by_day, by_name
@@ -32,7 +31,7 @@ class Days:
     """The counts of the last month, read once."""
 
     def __init__(self) -> None:
-        today = lately.today()
+        today = history.today()
         self.days = [today - dt.timedelta(days=n) for n in range(_DAYS - 1, -1, -1)]
 
     @cached_property

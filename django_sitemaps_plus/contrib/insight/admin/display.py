@@ -22,13 +22,12 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.health import words
 from django_sitemaps_plus.health.engines import EngineHealth
 from django_sitemaps_plus.models import Page
-from django_sitemaps_plus.pagination.queries import is_filled
 from django_sitemaps_plus.protocol.dates import moment
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import Site
-from django_sitemaps_plus.storing.freshness import is_fresh, what_waits
+from django_sitemaps_plus.storing.freshness import is_fresh
 
 #: Rows that a list counts at most: filters find what lies beyond.
 MOST = 10_000
@@ -212,7 +211,7 @@ def state_of(page: Page) -> tuple[str, str]:
 def why_no_pages(name: str) -> str:
     """Return why no page of a section is stored, which can be used."""
     if reason := source(name).by_position:
-        return gettext("Paged by position, because %s.") % reason
+        return gettext("Built for each request, because %s.") % reason
     return gettext("Not built yet. Run: python manage.py build_sitemaps")
 
 
@@ -244,6 +243,6 @@ def page_state(page: Page, problems: Mapping[str, str], now: float) -> str:
     if not page.checksum:
         return "never"
     current = source(section.name)
-    if is_filled(section, current) and is_fresh(current, page, now):
+    if section.is_filled(current.signature) and is_fresh(current, page, now):
         return "fresh"
-    return "waits" if what_waits(page)[0] else "due"
+    return "waits" if page.waits else "due"

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from django_sitemaps_plus.changes.queries import location_digest, url_changes
+from django_sitemaps_plus.db import digest_of
+from django_sitemaps_plus.models import UrlChange
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.protocol.locations import local_path
 from django_sitemaps_plus.protocol.robots import octets
@@ -42,7 +43,7 @@ def stored_location(entered: str, site: SiteAddress) -> str:
     for scheme in ("http", "https"):
         with suppress(LocationError):
             return local_path(text, site.with_scheme(scheme).origin)
-    if url_changes().filter(digest=location_digest(text)).exists():
+    if UrlChange.objects.on_site().filter(digest=digest_of(text)).exists():
         return text
     # It says what is wrong.
     return local_path(text, site.origin)

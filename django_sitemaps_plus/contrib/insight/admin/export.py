@@ -12,7 +12,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 
 from django_sitemaps_plus.protocol.dates import moment
-from django_sitemaps_plus.protocol.spreadsheets import cell
+from django_sitemaps_plus.protocol.markup import cell
 
 #: Rows of a file at most, and of one query.
 MOST, _ROWS = 100_000, 2_000

@@ -14,23 +14,28 @@ from django.db.models import Count, Max, Model, Sum
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from django_sitemaps_plus import hooks
-from django_sitemaps_plus.changes.queries import changes
 from django_sitemaps_plus.conf import get_settings
+from django_sitemaps_plus.contrib.insight import asked
 from django_sitemaps_plus.contrib.insight.models import Read
 from django_sitemaps_plus.contrib.insight.readers import reads
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.health import status
-from django_sitemaps_plus.health.alerts import Subject, alerts
+from django_sitemaps_plus.health.alerts import (
+    ERROR,
+    NOTE,
+    Subject,
+    alerts,
+    missing_tables,
+)
 from django_sitemaps_plus.health.engines import all_engines
-from django_sitemaps_plus.health.levels import NOTE
 from django_sitemaps_plus.models import (
+    Change,
     EngineState,
     Page,
     Section,
     Submission,
     UrlChange,
 )
+from django_sitemaps_plus.pagination import queries
 
 from . import display
 from .base import ShownPage, list_of, may_view, said
@@ -77,10 +82,17 @@ class Overview:
 def overview(request: HttpRequest) -> Overview:
     """Return what a user may see of the site that is worked for."""
     found = Overview(getattr(request, "current_app", "admin"))
+    if missing := [*missing_tables()]:
+        # Any part may read them.
+        found.alerts = [ShownAlert(one.sentence) for one in missing]
+        return found
     may = partial(may_view, request)
     aliases, refusal = display.known_engines()
     days = Days()
     subjects = [subject for subject, model in _MODELS.items() if may(model)]
+    if Subject.SECTIONS in subjects and not may(Page):
+        # What is said of sections quotes errors of pages, and these quote rows.
+        subjects.remove(Subject.SECTIONS)
     _add_alerts(found, subjects, refusal)
     if may(Section):
         _add_sections(found, days)
@@ -100,7 +112,7 @@ def overview(request: HttpRequest) -> Overview:
         found.charts.append(days.reads())
     if may(UrlChange):
         found.may_search = True
-    found.panels = [said(one) for one in hooks.panels(ShownPage(request))]
+    found.panels = [said(one) for one in asked.panels(ShownPage(request))]
     return found
 
 
@@ -125,6 +137,7 @@ def _add_alerts(found: Overview, subjects: list[Subject], refusal: str) -> None:
         else:
             link = links.get(one.subject, "")
             found.alerts.append(ShownAlert(one.sentence, link, one.level))
+    found.alerts.sort(key=lambda one: one.level != ERROR)
 
 
 # Sections
@@ -136,10 +149,15 @@ def _add_sections(found: Overview, days: Days) -> None:
         name: SectionRow(name, found.list(Page, f"of={name}"), problem=problem)
         for name, problem in problems.items()
     }
-    for name, sums in status.sums().items():
+    for name, sums in queries.sums().items():
         former = SectionRow(name, problem=gettext("not registered any more"))
         rows.setdefault(name, former).read(sums)
-    waiting = changes().order_by().values_list("section").annotate(n=Count("pk"))
+    waiting = (
+        Change.objects.on_site()
+        .order_by()
+        .values_list("section")
+        .annotate(n=Count("pk"))
+    )
     for name, count in waiting:
         if name in rows:
             rows[name].waiting = count

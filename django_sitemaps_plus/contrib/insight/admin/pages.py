@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,29 +17,28 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.building.pages import expire, serve
-from django_sitemaps_plus.changes import url_changes as happened
-from django_sitemaps_plus.changes.queries import changes, location_digest, url_changes
 from django_sitemaps_plus.contrib.insight.readers import reads
-from django_sitemaps_plus.exceptions import Busy, ConfigurationError, SitemapsPlusError
-from django_sitemaps_plus.health.alerts import count_late_changes, late_changes
-from django_sitemaps_plus.models import Change, Page, Section, UrlChange
-from django_sitemaps_plus.pagination.queries import (
-    of_sections,
-    pages,
-    sections,
-    upper_of,
+from django_sitemaps_plus.db import digest_of
+from django_sitemaps_plus.delivery import gate
+from django_sitemaps_plus.exceptions import (
+    ConfigurationError,
+    NotReady,
+    SitemapsPlusError,
+    describe,
 )
-from django_sitemaps_plus.rendering.listing import count_repeated
-from django_sitemaps_plus.rendering.serializer import describe
+from django_sitemaps_plus.health.alerts import late_changes
+from django_sitemaps_plus.models import Change, Page, Section, UrlChange
+from django_sitemaps_plus.pagination.queries import upper_of
+from django_sitemaps_plus.rendering.listing import locations_of
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing import storage
-from django_sitemaps_plus.storing.bad_rows import noted
 from django_sitemaps_plus.storing.freshness import page_rows
 
 from . import base, display
+from .definitions import definitions
 from .display import page_state
 from .export import Columns, time_of
 from .story import story_page
@@ -96,7 +94,7 @@ class SectionAdmin(base.ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the sections with the number of their pages and entries."""
-        found = sections().exclude(name="")
+        found = Section.objects.on_site().exclude(name="")
         return found.annotate(page_n=Count("pages"), entry_n=Sum("pages__entries"))
 
     page_count = display.column("page_n", _("pages"), display.number)
@@ -129,7 +127,7 @@ def _health() -> str:
     """Return in one line how the site's pages stand."""
     if problem := display.registered()[1]:
         return problem
-    rows = page_rows().filter(of_sections())
+    rows = page_rows().on_site()
     counts = Counter(state for _, state in _states(rows))
     total = counts.total()
     shown = ngettext(
@@ -145,12 +143,14 @@ def _health() -> str:
         "never": display.number(counts["never"]),
         "error": display.number(counts["error"] + counts["broken"]),
     }
-    return f"{shown} {late_changes(count_late_changes())}"
+    return f"{shown} {late_changes()}"
 
 
 def _without_pages() -> Iterator[tuple[str, str]]:
     """Yield the registered sections that have no pages in the ledger, and why."""
-    filled = set(sections().filter(filled=True).values_list("name", flat=True))
+    filled = set(
+        Section.objects.on_site().filter(filled=True).values_list("name", flat=True)
+    )
     for name, problem in display.problems().items():
         if name in filled:
             continue
@@ -202,7 +202,7 @@ class PageAdmin(base.ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the pages with their states."""
-        return page_rows().filter(of_sections())
+        return page_rows().on_site()
 
     entries_shown = display.column("entries", _("URLs"), display.number)
     items_shown = display.column("items", _("rows"), display.number)
@@ -221,9 +221,11 @@ class PageAdmin(base.ReadOnly):
     @admin.display(description=_("entries with the URL of another one"))
     def repeated_shown(self, page: Page) -> str:
         """Return how many entries of the page repeat a URL."""
-        stored = storage.read_bytes(page, page.checksum)
-        count = None if stored is None else count_repeated(stored.segment.text())
-        return display.number(count)
+        [(_, stored)] = storage.read_each([page])
+        if stored is None:
+            return display.number(None)
+        listed = locations_of(stored.segment.text())
+        return display.number(len(listed) - len(set(listed)))
 
     @admin.display(description=_("up to, without it"))
     def upper_bound(self, page: Page) -> str:
@@ -252,7 +254,7 @@ class PageAdmin(base.ReadOnly):
     @admin.display(description=_("problems"))
     def problem_table(self, page: Page) -> str:
         """Return the first bad rows as a table, and how many more there are."""
-        rows = noted(page.problems)
+        rows = page.left_out
         shown = display.table((_("Key"), _("Reason")), rows)
         if more := page.bad - len(rows):
             text = gettext("and %s more") % display.number(more)
@@ -286,7 +288,9 @@ class PageAdmin(base.ReadOnly):
     )
     def compare(self, request: HttpRequest, queryset: QuerySet[Page]) -> None:
         """Have pages compared with their rows: by a request, or in the background."""
-        done = pages().filter(pk__in=list(queryset.values_list("pk", flat=True))).mark()
+        done = Page.objects.filter(
+            pk__in=list(queryset.values_list("pk", flat=True))
+        ).mark()
         text = ngettext(
             "%d page will be compared with its rows, when it is next requested.",
             "%d pages will be compared with their rows, when they are next requested.",
@@ -337,7 +341,7 @@ def _rebuilt(request: HttpRequest, page: Page) -> bool:
     expire(page)
     served = serve(found, page, Site.current().address_for(request))
     if served.problem or served.page.error:
-        raise Busy(served.problem or served.page.error)
+        raise NotReady(served.problem or served.page.error)
     return served.page.checksum != page.checksum
 
 
@@ -345,16 +349,15 @@ def _rebuilt(request: HttpRequest, page: Page) -> bool:
 class ChangeAdmin(base.ReadOnly):
     """What was saved or deleted since its page was last built."""
 
-    rows = staticmethod(changes)
-    list_display = ("section", "keys", "page", "recorded_ago", "reported_shown")
+    rows = staticmethod(Change.objects.on_site)
+    list_display = ("section", "keys", "page", "recorded_ago")
     list_display_links = None
     list_filter = (base.SectionFilter,)
     # As their index has them.
     ordering = ("section", "page", "pk")
-    fields = ("section", "keys", "page", "recorded", "reported_shown", "reported_when")
+    fields = ("section", "keys", "page", "recorded")
 
     recorded_ago, recorded = display.times("at", _("recorded"))
-    reported_when = display.column("reported_at", _("reported at"), display.when)
 
     @admin.display(description=_("keys"))
     def keys(self, change: Change) -> str:
@@ -364,15 +367,6 @@ class ChangeAdmin(base.ReadOnly):
         if change.related:
             return f"{change.related} {change.key}"
         return display.key(change.key) or gettext("the whole section")
-
-    @admin.display(description=_("reported"))
-    def reported_shown(self, change: Change) -> str:
-        """Return where its object was listed when it was reported, if it was."""
-        if change.reported_at is None:
-            return gettext("not yet")
-        entries = json.loads(change.reported or "[]")
-        shown = (display.decoded(entry[0]) for entry in entries)
-        return ", ".join(shown) or gettext("not listed")
 
 
 class KindFilter(base.FieldFilter):
@@ -387,7 +381,7 @@ class KindFilter(base.FieldFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Narrow the list down, by section: so an index begins."""
-        names = list(sections().values_list("name", flat=True))
+        names = list(Section.objects.on_site().values_list("name", flat=True))
         chosen = super().queryset(request, queryset)
         return chosen.filter(section__in=names) if self.value() else chosen
 
@@ -412,11 +406,17 @@ class OnHoldFilter(base.FieldFilter):
 class UrlChangeAdmin(base.Exported):
     """What happened to URLs, the newest first."""
 
-    rows = staticmethod(url_changes)
+    rows = staticmethod(UrlChange.objects.on_site)
     views: ClassVar[dict[str, str]] = {"story": "story"}
     list_display = ("kind_shown", "address", "section", "happened_ago", "on_hold_shown")
     list_display_links = None
-    list_filter = (base.SectionFilter, KindFilter, OnHoldFilter, base.TimeFilter)
+    list_filter = (
+        base.SectionFilter,
+        KindFilter,
+        OnHoldFilter,
+        base.DayFilter,
+        base.TimeFilter,
+    )
     search_fields = ("location",)
     ordering = ("-at",)
     actions = ("confirm",)
@@ -433,7 +433,11 @@ class UrlChangeAdmin(base.Exported):
         self, queryset: QuerySet[Any], location: str, site: SiteAddress
     ) -> QuerySet[Any]:
         """Return what happened to a URL."""
-        return queryset.filter(digest=location_digest(location))
+        return queryset.filter(digest=digest_of(location))
+
+    def more_context(self) -> dict[str, Any]:
+        """Say above the list what new definitions of sections changed."""
+        return {"sitemaps_notes": list(definitions())}
 
     def story(self, request: HttpRequest) -> HttpResponse:
         """Show what is known of one URL."""
@@ -459,7 +463,7 @@ class UrlChangeAdmin(base.Exported):
         """Let all that is on hold of the chosen rows' sections be submitted."""
         waiting = queryset.filter(on_hold=True).order_by()
         names = list(waiting.values_list("section", flat=True).distinct())
-        done = sum(happened.confirm(name, time.time()) for name in names)
+        done = sum(gate.confirm(name) for name in names)
         text = ngettext(
             "%(n)d URL of the sections %(names)s will be submitted.",
             "%(n)d URLs of the sections %(names)s will be submitted.",

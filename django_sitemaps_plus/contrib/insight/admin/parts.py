@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from django.utils.translation import ngettext
 
-from django_sitemaps_plus.health.levels import ERROR
-from django_sitemaps_plus.health.status import Sums
+from django_sitemaps_plus.health.alerts import ERROR
+from django_sitemaps_plus.pagination.queries import Sums
 
 from . import display
 

@@ -20,21 +20,19 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus import hooks
-from django_sitemaps_plus.changes.queries import changes, location_digest, url_changes
-from django_sitemaps_plus.changes.url_changes import KEEP
+from django_sitemaps_plus.contrib.insight import asked
 from django_sitemaps_plus.contrib.insight.lookup import (
     FoundPlaces,
     RowPlace,
     listed_among,
     places,
+    view_of,
 )
 from django_sitemaps_plus.contrib.insight.models import Read
 from django_sitemaps_plus.contrib.insight.readers import reads
 from django_sitemaps_plus.contrib.insight.retrying import with_pause
-from django_sitemaps_plus.contrib.insight.unlisted import Why, unlisted
-from django_sitemaps_plus.delivery.models import digest_of
-from django_sitemaps_plus.delivery.queries import submissions
+from django_sitemaps_plus.contrib.insight.unlisted import Why, rowless, unlisted
+from django_sitemaps_plus.db import digest_of
 from django_sitemaps_plus.models import Change, Page, Submission, UrlChange
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
@@ -45,16 +43,14 @@ from .entered import alike, stored_location
 
 #: Events, submissions and readers that are shown, the newest first.
 _SHOWN = 20
-_KEPT_DAYS = KEEP // 86_400
+_KEPT_DAYS = UrlChange.KEEP // 86_400
 #: Why a row is not listed, in words.
 _REASONS = {
     Why.NOT_IN_ITEMS: _("items() of section %(section)s does not return it"),
-    Why.IN_SITEMAP: _("in_sitemap keeps it out of section %(section)s"),
     Why.NOT_NEWS: _(
         "too old for section %(section)s, which lists the news of two days"
     ),
     Why.BAD: _("it is left out of section %(section)s: %(detail)s"),
-    Why.PATTERN: _("the pattern %(detail)s keeps it out of section %(section)s"),
 }
 
 
@@ -122,25 +118,27 @@ class _Teller:
         hints = {row.section for row in events} | {row.section for row in sent}
         found = places(location, self.site, hints)
         reasons = list(self._reasons(location, found, events))
-        story.facts = [*self._listed(found, events, reasons), *self._rows(found)]
         if not (found.found or events or sent or reasons):
             story.alike = self._alike(location)
+        if not (found.found or reasons or story.alike):
+            reasons = list(self._rowless(location, is_searched=not found.left))
+        story.facts = [*self._listed(found, events, reasons), *self._rows(found)]
         story.events = list(map(_event, events))
         if may_view(self.request, Submission):
             story.submissions = list(map(_submission, sent))
         sections = _added({place.section for place in _listed(found)}, events)
         page = ShownPage(self.request)
-        story.parts = [said(one) for one in hooks.stories(page, url, sections)]
+        story.parts = [said(one) for one in asked.stories(page, url, sections)]
         if may_view(self.request, Read):
             story.readers = list(_readers(found))
         return story
 
     def _events(self, location: str) -> list[UrlChange]:
-        rows = url_changes().filter(digest=location_digest(location))
+        rows = UrlChange.objects.on_site().filter(digest=digest_of(location))
         return list(rows.order_by("-at")[:_SHOWN])
 
     def _submissions(self, url: str) -> list[Any]:
-        rows = with_pause(submissions().filter(digest=digest_of(url)))
+        rows = with_pause(Submission.objects.on_site().filter(digest=digest_of(url)))
         return list(rows.order_by("-created_at")[:_SHOWN])
 
     def _alike(self, location: str) -> list[tuple[str, str]]:
@@ -164,25 +162,47 @@ class _Teller:
         if events and events[0].on_hold:
             yield gettext("its removal is on hold: confirm it")
         for place in found.found:
-            if place.page is not None and place.page.error:
-                text = gettext("its page cannot be built: %s")
-                yield text % place.page.error
+            page = place.page if may_view(self.request, Page) else None
+            if page is not None and page.error:
+                yield gettext("its page cannot be built: %s") % page.error
+
+    def _rowless(self, location: str, *, is_searched: bool) -> Iterator[str]:
+        """Yield why no row has the URL: there is none, or none is looked for."""
+        missing = list(rowless(location, self.site))
+        for name, value in missing:
+            text = gettext("no row of section %(section)s has %(value)s")
+            yield text % {"section": name, "value": value}
+        if missing or not is_searched or not location.startswith("/"):
+            return
+        if view := view_of(location, self.site):
+            text = gettext(
+                "no section has it. The view %s answers it: if it is a page to be "
+                "found, return it from items() of a sitemap"
+            )
+            yield text % view
+        else:
+            yield gettext("no section has it, and the URLconf has no such path either")
 
     def _listed(
         self, found: FoundPlaces, events: list[UrlChange], reasons: list[str]
     ) -> Iterator[Fact]:
         listed = _listed(found)
-        pages = [self._page(place.page) for place in listed if place.page]
+        pages = [self._page(place) for place in listed]
         yield Fact(_("Listed on"), pages or [self._not_listed(found)])
         if reasons:
             yield Fact(_("But") if listed else _("Why not"), reasons)
         if listed:
-            if since := _since({place.section for place in listed}, events):
+            # Of pages by position nothing is stored or reported.
+            names = {place.section for place in listed if place.page}
+            if since := _since(names, events):
                 yield Fact(_("Listed since"), [since])
             dates = [place.lastmod or gettext("none") for place in listed]
             yield Fact(_("Its lastmod"), dates)
 
-    def _page(self, page: Page) -> str:
+    def _page(self, place: RowPlace) -> str:
+        page = place.page
+        if page is None:
+            return gettext("%s, built for each request") % place.page_name
         name = "admin:sitemaps_plus_page_change"
         path = reverse(name, args=[page.pk], current_app=self.admin_site.name)
         return format_html(
@@ -213,11 +233,11 @@ class _Teller:
         if rows:
             yield Fact(_("Its row"), list(map(self._row, rows)))
         waiting = [
-            _waits(change)
+            display.when(change.at)
             for place in found.found
             if place.page is not None and place.key
-            for change in changes(place.section).filter(
-                page=place.page.number, key=place.key
+            for change in Change.objects.on_site().filter(
+                section=place.section, page=place.page.number, key=place.key
             )[:1]
         ]
         if waiting:
@@ -252,7 +272,8 @@ def _since(names: set[str], events: list[UrlChange]) -> str:
 
     Who has seen it removed, or in another section, does not know since when it is here.
     """
-    if any(row.section not in names for row in events) or len(events) == _SHOWN:
+    others = any(row.section not in names for row in events)
+    if not names or others or len(events) == _SHOWN:
         return ""
     for row in events:
         if row.kind == UrlChange.Kind.ADDED:
@@ -268,13 +289,6 @@ def _added(names: set[str], events: list[UrlChange]) -> dict[str, float]:
     """Return when a URL was last added to some sections; 0 if that is not known."""
     added = [row.at for row in events if row.kind == UrlChange.Kind.ADDED]
     return dict.fromkeys(names, max(added, default=0.0))
-
-
-def _waits(change: Change) -> str:
-    """Return when a row was saved, and whether that was reported."""
-    if change.reported_at is not None:
-        return display.when(change.at)
-    return gettext("%s, not reported yet") % display.when(change.at)
 
 
 def _event(row: UrlChange) -> dict[str, Any]:
@@ -301,9 +315,7 @@ def _submission(row: Any) -> dict[str, Any]:
 def _readers(found: FoundPlaces) -> Iterator[dict[str, Any]]:
     """Yield who has read the pages on which the URL is listed."""
     numbers = {
-        f"sitemap-{place.page}.xml"
-        for place in found.found
-        if place.is_listed and place.page
+        f"sitemap-{place.page_name}.xml" for place in found.found if place.is_listed
     }
     rows = reads().filter(document__in=numbers).order_by("-last_at")[:_SHOWN]
     for row in rows:

@@ -18,30 +18,31 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.contrib.insight import retrying
 from django_sitemaps_plus.contrib.insight.retrying import with_pause
+from django_sitemaps_plus.db import digest_of
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.models import digest_of
-from django_sitemaps_plus.delivery.queries import (
-    number_of_submissions,
-    of_engine,
-    states,
-    submissions,
-    with_waiting,
-)
 from django_sitemaps_plus.health import words
-from django_sitemaps_plus.health.engines import LATE, health_of
+from django_sitemaps_plus.health.engines import health_of
 from django_sitemaps_plus.models import EngineState, Submission
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import base, display
 from .check import check_page
+from .definitions import definitions
 from .export import Columns, time_of
+
+
+class SentFilter(base.DayFilter):
+    """By the day on which it was sent."""
+
+    title = _("sent")
+    field = "sent_at"
 
 
 @admin.register(Submission)
 class SubmissionAdmin(base.Exported):
     """What was submitted, or waits to be submitted, and what engines answered."""
 
-    rows = staticmethod(submissions)
+    rows = staticmethod(Submission.objects.on_site)
     list_display = (
         "address",
         "state_shown",
@@ -50,7 +51,7 @@ class SubmissionAdmin(base.Exported):
         "kind_shown",
     )
     # An index begins with each of them.
-    list_filter = (base.EngineFilter, "state")
+    list_filter = (base.EngineFilter, "state", SentFilter)
     search_fields = ("url",)
     list_display_links = ("engine",)
     ordering = ("-pk",)
@@ -102,6 +103,10 @@ class SubmissionAdmin(base.Exported):
         """Return the submissions, each with the time until which its engine pauses."""
         return with_pause(super().get_queryset(request))
 
+    def more_context(self) -> dict[str, Any]:
+        """Say above the list what new definitions of sections changed."""
+        return {"sitemaps_notes": list(definitions())}
+
     def of_url(
         self, queryset: QuerySet[Any], location: str, site: SiteAddress
     ) -> QuerySet[Any]:
@@ -122,7 +127,11 @@ class SubmissionAdmin(base.Exported):
         """Return what keeps it from being submitted."""
         if row.due_at is None or row.state != Submission.State.PENDING:
             return "–"
-        known = states().filter(engine=row.engine, host=row.host).first()
+        known = (
+            EngineState.objects.on_site()
+            .filter(engine=row.engine, host=row.host)
+            .first()
+        )
         paused = known is not None and known.paused_until > time.time()
         said = (known.problem or (known.message if paused else "")) if known else ""
         return said or display.known_engines()[1] or _rest(row) or "–"
@@ -149,7 +158,9 @@ class SubmissionAdmin(base.Exported):
 
 def _rest(row: Submission) -> str:
     """Return when the same was sent, if it is too early to send it again."""
-    same = submissions().filter(engine=row.engine, digest=row.digest, live=None)
+    same = Submission.objects.on_site().filter(
+        engine=row.engine, digest=row.digest, live=None
+    )
     answered = same.filter(answered_at__isnull=False).order_by("-pk")
     sent = answered.values_list("answered_at", flat=True).first()
     if sent is None or not row.due_at or row.due_at <= time.time():
@@ -187,9 +198,15 @@ class EngineStateAdmin(base.ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the states with the number of what waits, and of what failed."""
-        failed = of_engine().filter(state=Submission.State.FAILED)
-        return with_waiting(states(), LATE).annotate(
-            failed_n=number_of_submissions(failed)
+        failed = (
+            Submission.objects.on_site()
+            .of_engine()
+            .filter(state=Submission.State.FAILED)
+        )
+        return (
+            EngineState.objects.on_site()
+            .with_waiting()
+            .annotate(failed_n=failed.number())
         )
 
     def run_check(self, request: HttpRequest) -> HttpResponse:

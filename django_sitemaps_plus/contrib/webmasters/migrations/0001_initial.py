@@ -42,6 +42,8 @@ class Migration(migrations.Migration):
                 ("asked_at", models.FloatField(default=0)),
                 ("due_at", models.FloatField(default=0)),
                 ("sitemaps", models.JSONField(blank=True, default=list)),
+                ("unlisted_due_at", models.FloatField(default=0)),
+                ("unlisted", models.JSONField(blank=True, default=dict)),
             ],
             options={
                 "constraints": [

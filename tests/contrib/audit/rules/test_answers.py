@@ -315,6 +315,8 @@ def test_what_has_the_name_of_an_error_is_none(path: str, page: str) -> None:
         "<title>Shop</title><pre>Traceback (most recent call last):\n  File</pre>",
         "<h1>Shop</h1><p>Sorry! OperationalError: could not connect",
         "<title>Shop</title>SQLSTATE[42S02]: Base table or view not found",
+        "<b>Fatal error</b>: Uncaught App\\Db\\AwayException in /srv/a.php:3",
+        "<b>Parse error</b>: unexpected '}' in <b>/srv/a.php</b> on line 3",
     ],
 )
 def test_a_folder_a_traceback_and_a_database_s_error_are_no_pages(page: str) -> None:
@@ -452,6 +454,39 @@ def test_a_page_that_is_cut_off_is_not_judged_by_its_beginning() -> None:
     )
     text = "ends too early: It did not finish its answer"
     assert problems_of(URL, answer, NOW) == [(kinds.CUT_OFF, text)]
+
+
+@pytest.mark.parametrize(
+    ("end", "inside"),
+    [
+        ("<h1>Artic", "h1"),
+        ("<H2 class=a>Artic\n", "h2"),
+        ('<p>Artic <a href="/a', "a"),
+        ("<p>Artic", ""),
+        ("<h1>Article</h1><p>5 < 7, <b>and", ""),
+        ("<ul><li>Artic", ""),
+    ],
+)
+def test_a_page_that_ends_inside_of_an_element_is_cut_off(
+    end: str, inside: str
+) -> None:
+    found = [(kinds.CUT_OFF, f"ends inside <{inside}>")] if inside else []
+    assert problems(f"<!doctype html><html lang=en><body><p>{WORDS}{end}") == found
+    assert problems(f"<p>{WORDS}{end}") == []
+
+
+def test_a_redirect_to_the_url_itself_has_no_end() -> None:
+    text = "redirects to itself, without an end (301)"
+    assert problems("", 301, location=URL) == [(kinds.MOVED, text)]
+
+
+def test_a_503_of_the_web_server_says_when_it_sends_one() -> None:
+    page = (
+        "<html>\r\n<head><title>503 Service Temporarily Unavailable</title></head>"
+        "<body>\r\n<center><h1>503 Service Temporarily Unavailable</h1></center>"
+    )
+    ((kind, text),) = problems(page, 503)
+    assert (kind, "or asked too often (see --rate)" in text) == (kinds.FAILS, True)
 
 
 def test_a_challenge_in_place_of_a_page_is_not_the_page_s_fault() -> None:

@@ -1,4 +1,4 @@
-"""When a copy of a sitemap was made, as far as it says."""
+"""When a copy of a sitemap was made, and whom its headers mean."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ import time
 import pytest
 
 from django_sitemaps_plus.contrib.audit.entries import Entry
-from django_sitemaps_plus.contrib.audit.rules import FetchedAnswer
-from django_sitemaps_plus.contrib.audit.rules.arrivals import copied_at
+from django_sitemaps_plus.contrib.audit.rules import Arrived, FetchedAnswer
+from django_sitemaps_plus.contrib.audit.rules.arrivals import (
+    TEXT,
+    XML_TYPES,
+    copied_at,
+    headers,
+)
 
 #: 2026-01-02T00:00:00Z
 DAY = 1_767_312_000.0
 
 
 @pytest.mark.parametrize(
-    ("lastmods", "headers", "at"),
+    ("lastmods", "sent", "at"),
     [
         ([], {}, 0.0),
         (["2026-01-02", "", "2025-12-31T10:00:00Z"], {}, DAY),
@@ -28,13 +33,35 @@ DAY = 1_767_312_000.0
     ],
 )
 def test_a_copy_is_as_new_as_what_it_says(
-    lastmods: list[str], headers: dict[str, str], at: float
+    lastmods: list[str], sent: dict[str, str], at: float
 ) -> None:
     entries = [Entry("https://www.example.com/", lastmod) for lastmod in lastmods]
-    assert copied_at(FetchedAnswer(200, headers=headers), entries) == at
+    assert copied_at(FetchedAnswer(200, headers=sent), entries) == at
 
 
 def test_a_copy_is_as_old_as_a_cache_says() -> None:
     at = copied_at(FetchedAnswer(200, headers={"age": "90000"}), [])
     assert at == pytest.approx(time.time() - 90_000, abs=5)
     assert copied_at(FetchedAnswer(200, headers={"age": "old"}), []) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("tag", "is_said"),
+    [
+        ("", False),
+        ("gptbot: noindex, nofollow", False),
+        ("max-image-preview:large", False),
+        ("nofollow", True),
+        ("gptbot: noindex, bingbot: none", True),
+    ],
+)
+def test_what_is_added_for_other_bots_is_no_other_header(
+    tag: str, is_said: bool
+) -> None:
+    for types, own in (XML_TYPES, "noindex, noodp, noarchive"), (TEXT, ""):
+        all_of_it = ", ".join(filter(None, [own, tag]))
+        sent = {"content-type": types[0], "x-robots-tag": all_of_it}
+        seen = Arrived("", FetchedAnswer(200, headers=sent), b"", types)
+        # Of robots.txt only what keeps it from being read as one is said.
+        expected = is_said and not (types == TEXT and tag == "nofollow")
+        assert bool([*headers(seen)]) == expected

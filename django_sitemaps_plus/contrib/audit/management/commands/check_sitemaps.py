@@ -11,45 +11,31 @@ from typing import Any
 from django.core.checks import ERROR, WARNING, CheckMessage, run_checks
 from django.core.management import CommandError
 
-from django_sitemaps_plus.contrib.audit import (
-    comparison,
-    saved,
-    section_states,
-    suggestions,
-)
-from django_sitemaps_plus.contrib.audit.management import auditing, leaving_out
+from django_sitemaps_plus.contrib.audit import comparison, saved, section_states
+from django_sitemaps_plus.contrib.audit.management import auditing
 from django_sitemaps_plus.contrib.audit.management.auditing import Result
 from django_sitemaps_plus.contrib.audit.management.comparing import (
     Sides,
     sentences,
     site_of_former,
 )
-from django_sitemaps_plus.contrib.audit.management.progress import progress
-from django_sitemaps_plus.contrib.audit.management.suggesting import (
-    code_of,
-    notes,
-    suggested,
-)
 from django_sitemaps_plus.contrib.audit.section_states import SectionState
 from django_sitemaps_plus.contrib.audit.sides import compared_site
 from django_sitemaps_plus.db import tables_exist
-from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
-    FAILED,
     MISUSED,
     SitemapsCommand,
     counted,
 )
 from django_sitemaps_plus.pagination.queries import ledger
-from django_sitemaps_plus.sitemaps import sections as declared_sections
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site
 
 
 class Command(SitemapsCommand):
-    """Say how each section stands, audit what it lists, or suggest what is better."""
+    """Say how each section stands, and audit what it lists."""
 
     help = (
         "Run this app's system checks, and describe all sections, or those named: "
@@ -70,13 +56,6 @@ class Command(SitemapsCommand):
             help="the sections to check; all if none is named",
         )
         parser.add_argument(
-            "--suggest",
-            action="store_true",
-            help="look for the Route and the expressions that give what the methods of "
-            "a section give, compare them on every row, and print what holds; no "
-            "checks are run",
-        )
-        parser.add_argument(
             "--compare",
             action="append",
             metavar="FORMER",
@@ -93,7 +72,6 @@ class Command(SitemapsCommand):
             "folder, in place of comparing it; later, compare that folder",
         )
         auditing.add_arguments(parser)
-        leaving_out.add_arguments(parser)
         parser.add_argument(
             "--format",
             choices=["table", "json", "github"],
@@ -113,24 +91,18 @@ class Command(SitemapsCommand):
         self,
         *,
         sections: list[str],
-        suggest: bool,
         compare: list[str] | None,
         save: str | None,
         format: str,  # noqa: A002 (the option's name)
         **options: Any,
     ) -> str:
         """Check each section; errors at the end."""
-        _refuse(format=format, suggest=suggest, compare=compare, save=save, **options)
+        _refuse(format=format, compare=compare, save=save, **options)
         if compare is not None and save is not None:
             return self._save(compare, sections, Path(save))
         if compare is not None:
             return self._compare(compare, sections, as_json=format == "json")
         names = utils.named_sections(sections) or list(registry.sources())
-        if suggest:
-            failed = self._suggest(names, as_json=format == "json")
-            return _in_error(failed)
-        if options["left_out"]:
-            return leaving_out.report_left_out(self, names, as_json=format == "json")
         return self._report(names, format, options)
 
     # How they stand
@@ -178,7 +150,7 @@ class Command(SitemapsCommand):
         problem = " ".join(filter(None, (_in_error(failed), *faults)))
         if stopped or (result is not None and result.audit.was_interrupted):
             self.is_stopped = True
-            raise CommandError(problem, returncode=FAILED)
+            raise CommandError(problem)
         return problem
 
     def _print(
@@ -189,11 +161,11 @@ class Command(SitemapsCommand):
     ) -> None:
         for message in messages:
             self.say(str(message), is_error=message.level >= ERROR)
+        for result in results:
+            text = "\n".join(auditing.audit_table(result)).lstrip()
+            self.say(f"{text}\n\n", is_error=bool(result.audit.errors))
         for state in states:
             self._print_state(state)
-        for result in results:
-            text = "\n".join(auditing.audit_table(result))
-            self.say(text, is_error=bool(result.audit.errors))
         if not states:
             self.say(_NOTHING)
 
@@ -219,12 +191,14 @@ class Command(SitemapsCommand):
         if state.key:
             lines.append(f"  Paged by key ({', '.join(state.key)}).")
         elif state.by_position:
-            lines.append(f"  Paged by position: {state.by_position}.")
-        if state.object_path:
+            lines.append(
+                f"  Paged by position, and built for each request: {state.by_position}."
+            )
+        if state.read_as:
+            lines.append(f"  {state.read_as}")
+        elif state.object_path:
             lines.append(f"  On the object path: {state.object_path}.")
-        elif state.key:
-            lines.append("  On the row path: it declares no method.")
-        if state.key or state.pages:
+        if state.key:
             lines.append(f"  {_ledger(state)}")
         if state.lost:
             lines.append(
@@ -267,37 +241,6 @@ class Command(SitemapsCommand):
         )
         return ""
 
-    # What would be better
-
-    def _suggest(self, names: list[str], *, as_json: bool) -> list[str]:
-        """Suggest what puts classes on the row path; returns sections that failed."""
-        documents: list[dict[str, Any]] = []
-        failed = []
-        for name in names:
-            if any(name in document["sections"] for document in documents):
-                continue
-            try:
-                source = declared_sections.source(name)
-                label = f"Section {name!r}"
-                text = f"{label}: {{:,}} of {{:,}} rows compared"
-                with progress(self, label, text) as show:
-                    advice = suggestions.suggest(source, show)
-            except (SitemapsPlusError, TypeError) as error:
-                # The other sections are unaffected.
-                self.complain(f"Section {name!r}: {error}")
-                failed.append(name)
-                continue
-            if advice.lines:
-                advice.notes += notes(advice, source.sitemap)
-            documents.append({**asdict(advice), "code": code_of(advice, source)})
-            if not as_json:
-                self.say(suggested(advice, documents[-1]["code"]))
-        if as_json:
-            self.print_json(suggestions=documents)
-        elif not names:
-            self.say(_NOTHING)
-        return failed
-
 
 _NOTHING_LISTED = "The former sitemap lists nothing, so nothing was compared."
 _NOTHING = (
@@ -311,18 +254,12 @@ def _refuse(**options: Any) -> None:
     auditing.refuse_idle(options)
     if options["save"] is not None and not options["compare"]:
         raise CommandError("--save does nothing without --compare.", returncode=MISUSED)
-    modes = [name for name in ("compare", "suggest", "left_out") if options[name]]
-    modes = [name.replace("_", "-") for name in modes]
-    if len(modes) > 1:
-        raise CommandError(
-            f"--{modes[0]} and --{modes[1]} exclude each other.", returncode=MISUSED
-        )
     audits = [name for name in ("fetch", "live") if options[name]]
     audits += ["fail-on"] if options["fail_on"] else []
     audits += ["format github"] if options["format"] == "github" else []
-    if modes and audits:
+    if options["compare"] and audits:
         raise CommandError(
-            f"--{audits[0]} does nothing with --{modes[0]}: leave one of them out.",
+            f"--{audits[0]} does nothing with --compare: leave one of them out.",
             returncode=MISUSED,
         )
 

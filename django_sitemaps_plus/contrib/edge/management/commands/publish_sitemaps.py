@@ -14,7 +14,6 @@ from django_sitemaps_plus.management.utils import (
     MISUSED,
     SitemapsCommand,
     counted,
-    site_address,
 )
 
 #: Seconds between two looks whether another process is done.
@@ -38,7 +37,7 @@ class Command(SitemapsCommand):
                 'example {"STORAGE": "sitemaps"}, with an alias of STORAGES.',
                 returncode=MISUSED,
             )
-        site, puts, deleted = site_address(), 0, 0
+        site, puts, deleted = self.site_address(), 0, 0
         end = time.monotonic() + 2 * PUBLISHED_FOR
         while time.monotonic() < end:
             done = publish(site, at_once=True)

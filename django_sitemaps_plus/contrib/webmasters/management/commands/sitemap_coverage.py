@@ -12,7 +12,7 @@ from django_sitemaps_plus.contrib.webmasters.conf import inspections
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.health.words import until
 from django_sitemaps_plus.management.utils import MISUSED, SitemapsCommand, counted
-from django_sitemaps_plus.protocol.spreadsheets import cell
+from django_sitemaps_plus.protocol.markup import cell
 
 
 class Command(SitemapsCommand):
