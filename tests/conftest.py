@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, find, settings
+from hypothesis.strategies import just
 
 from django_sitemaps_plus.sitemaps.registry import registry
 
@@ -78,7 +79,12 @@ def pytest_collection_modifyitems(
 
 
 def pytest_collection_finish() -> None:
-    """Have the garbage collector pass over what stays until the end."""
+    """
+    Have the garbage collector pass over what stays until the end.
+
+    Hypothesis asks it who refers to its random numbers, so they have to be there before.
+    """
+    find(just(None), lambda _: True)
     gc.collect()
     gc.freeze()
 

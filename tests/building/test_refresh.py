@@ -66,7 +66,7 @@ def steps(site: Site, leisure: Leisure | None = None) -> list[int]:
 
 def save(site: Site, *numbers: int) -> None:
     """Save rows as they are."""
-    for row in site.kind.all().filter(pk__in=numbers):
+    for row in site.kind.all().filter(pk__in=numbers).order_by("pk"):
         row.save()
 
 
@@ -177,7 +177,7 @@ def test_new_rows_do_not_keep_others_from_their_turn(
     for number in range(45, 51):
         create(site, number)
         assign_all([site.source])
-        before = dict(Page.objects.values_list("number", "read_at"))
+        before = dict(Page.objects.order_by("number").values_list("number", "read_at"))
         Page.objects.update(refreshed_at=0)
         leisure.step([site.source], place(), Nothing())
         after = dict(Page.objects.values_list("number", "read_at"))

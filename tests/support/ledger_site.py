@@ -62,7 +62,7 @@ class Site:
 
     def rename(self, *numbers: int, save: bool = True) -> None:
         """Give rows another location: see ``path``; by SQL if not by ``save()``."""
-        for row in self.kind.all().filter(pk__in=numbers):
+        for row in self.kind.all().filter(pk__in=numbers).order_by("pk"):
             row.slug = f"r{row.pk}-1"
             if save:
                 row.save()
