@@ -338,6 +338,15 @@ def test_a_constant_chooses_among_the_patterns_of_a_name(kind: str) -> None:
     assert compiled.exact(["a"]) == f"/{kind}/a/"
 
 
+@pytest.mark.parametrize("kind", ["list", "grid"])
+def test_a_column_chooses_among_the_patterns_of_a_name(kind: str) -> None:
+    """In bulk nobody could say for which rows the pattern is the right one."""
+    compiled = Route("kind", value=F("x"), kind=F("y")).compile()
+    assert compiled.exact(["a", kind]) == f"/{kind}/a/"
+    assert compiled.texts([["a"], [kind]]) is None
+    assert outcome(compiled.exact, ["a", "tree"]) is NoReverseMatch
+
+
 def test_of_repeated_groups_the_last_value_counts() -> None:
     assert reverse("twice", args=[1, 2]) == "/twice/22/"
     for args, pieces, slots in [

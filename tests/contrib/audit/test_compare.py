@@ -417,6 +417,9 @@ def test_advice_on_languages_whose_paths_differ(
     out, _, _ = check(former("/en/notes/1/", "/de/notizen/1/"))
     assert "are under /de/. A section is built in LANGUAGE_CODE, at whatever" in out
     assert "set i18n = True and languages = ['en', 'de'] on its class." in out
+    # Whatever else is lost.
+    out, _, _ = check(former("/en/notes/1/", "/de/notizen/1/", "/zebra/"))
+    assert "set i18n = True and languages = ['en', 'de'] on its class." in out
     # Those of the default language are lost too: the language is not the reason.
     out, _, _ = check(former("/en/pages/1/", "/de/pages/1/"))
     assert "i18n = True" not in out

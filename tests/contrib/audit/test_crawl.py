@@ -714,6 +714,7 @@ def test_when_the_time_is_over_the_rest_is_left(
     assert look() == []
     (audit,) = last_crawls()
     assert audit.fetched_urls == 0
+    assert audit.urls == 2, "the index, and the page that it would have named"
     assert audit.missed == "Some files were not read within 0 seconds."
     site = Site.current().address()
     assert site is not None

@@ -317,6 +317,7 @@ def test_what_has_the_name_of_an_error_is_none(path: str, page: str) -> None:
         "<title>Shop</title>SQLSTATE[42S02]: Base table or view not found",
         "<b>Fatal error</b>: Uncaught App\\Db\\AwayException in /srv/a.php:3",
         "<b>Parse error</b>: unexpected '}' in <b>/srv/a.php</b> on line 3",
+        "<code>shop</code> <p>Traceback (most recent call last):",
     ],
 )
 def test_a_folder_a_traceback_and_a_database_s_error_are_no_pages(page: str) -> None:
