@@ -1,7 +1,7 @@
 """
 A month of inspections: 400,000 URLs in 12 sections, or some of these; a small site.
 
-The clock is moved by two hours at a time. What counts is what the fake has counted.
+The clock is moved by hours at a time. What counts is what the fake has counted.
 """
 
 from __future__ import annotations
@@ -98,19 +98,22 @@ class Clock:
 
 
 def live(
-    clock: Clock, days: int, special: dict[int, Callable[[], None]] | None = None
+    clock: Clock,
+    days: int,
+    special: dict[int, Callable[[], None]] | None = None,
+    *,
+    every: int = 2,
 ) -> None:
-    """Let the background work every two hours."""
-    for step in range(12 * days):
-        special_step = (special or {}).get(step)
-        if special_step:
-            special_step()
-        else:
-            coverage.inspect_in_turn(lambda: False)
-        clock.move(7_200)
+    """Let the background work every so many hours, or do what is for one of them."""
+    special = {hour // every: do for hour, do in (special or {}).items()}
+    for step in range(24 // every * days):
+        special.get(step, lambda: coverage.inspect_in_turn(lambda: False))()
+        clock.move(every * 3_600)
 
 
-@pytest.mark.parametrize(("kinds", "most_of_them", "part"), [(4, 3, 8), (12, 10, 1)])
+@pytest.mark.parametrize(
+    ("kinds", "most_of_them", "part", "every"), [(2, 2, 8, 6), (12, 10, 1, 2)]
+)
 @pytest.mark.costly
 def test_a_month_of_a_large_site(
     google: FakeInspection,
@@ -120,6 +123,7 @@ def test_a_month_of_a_large_site(
     kinds: int,
     most_of_them: int,
     part: int,
+    every: int,
 ) -> None:
     given: dict[str, Any] = {"BASE_URL": BASE, "ENGINES": options(google)}
     settings.SITEMAPS_PLUS = given
@@ -156,8 +160,9 @@ def test_a_month_of_a_large_site(
         store("grows", urls_of("grows", AFTER))
 
     # While there is much to ask: later it is 36 URLs a day of each section.
-    special = {2: in_two_processes, 48: grow}
-    live(clock, 28, special | dict.fromkeys([14, 40, 41, 197], in_two_threads))
+    special = {6: in_two_processes, 96: grow}
+    special |= dict.fromkeys([28, 80, 84, 394], in_two_threads)
+    live(clock, 28, special, every=every)
     assert max(google.used.values()) <= 500
     assert sum(google.used.values()) > 0.75 * 28 * 36 * (kinds + 1)
     held = 0
