@@ -82,7 +82,7 @@ def pytest_collection_finish() -> None:
     """
     Have the garbage collector pass over what stays until the end.
 
-    Hypothesis asks it who refers to its random numbers, so they have to be there before.
+    Hypothesis asks it who refers to its random numbers: they have to be there before.
     """
     find(just(None), lambda _: True)
     gc.collect()

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from inspect import getattr_static
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -286,6 +287,7 @@ def _check_expressions(source: SectionSource) -> Iterator[CheckMessage]:
     elif source.key is not None:
         yield from _check_windows(source, source.key)
         yield from _check_several(source)
+        yield from _check_translated(source)
 
 
 def _check_several(source: SectionSource) -> Iterator[CheckMessage]:
@@ -304,6 +306,25 @@ def _check_several(source: SectionSource) -> Iterator[CheckMessage]:
                 f"Choose one: Subquery({model.__name__}.objects.filter({field}="
                 "OuterRef('pk')).values('…')[:1]); for images use Related().",
             )
+
+
+def _check_translated(source: SectionSource) -> Iterator[CheckMessage]:
+    """W064: a column whose attribute gives each language something else."""
+    sitemap = source.sitemap
+    declared = declared_expressions(sitemap) if sitemap.i18n else {}
+    own = annotated(items_of(sitemap), declared, sitemap).query.annotations
+    for name in declared:
+        for column in (one.target for one in own[name].flatten() if type(one) is Col):
+            found = getattr_static(column.model, column.attname)
+            if not type(found).__module__.startswith("django.db."):
+                yield message(
+                    "W064",
+                    f"Section {source.name!r}: {attribute_of(name)} reads the column "
+                    f"{column.model.__name__}.{column.name}, which is the same in all "
+                    f"languages; the attribute is a {type(found).__name__}.",
+                    f"Write a method, def {attribute_of(name)}(self, item), which is "
+                    "called in each language.",
+                )
 
 
 def _check_windows(source: SectionSource, key: Key) -> Iterator[CheckMessage]:

@@ -31,6 +31,7 @@ from django.db.models import (
     Window,
 )
 from django.db.models.functions import Cast, Coalesce, Random, RowNumber
+from django.db.models.query_utils import DeferredAttribute
 from django.db.models.signals import post_save
 from django.urls import include, path
 from django.utils import timezone
@@ -50,7 +51,7 @@ from tests.support.helpers import (
     run_command,
     urlset,
 )
-from tests.testapp.models import DB_CASCADE, Article, Note, Sheet, Tag
+from tests.testapp.models import DB_CASCADE, Article, Category, Note, Sheet, Tag
 from tests.testapp.views import anything
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -971,6 +972,37 @@ def test_an_expression_over_several_rows_is_named_before_there_are_any(
         assert hint.startswith("Choose one: Subquery(")
     else:
         assert found() == []
+
+
+class Translating(DeferredAttribute):
+    """An attribute as packages have it that translate one column into others."""
+
+
+@pytest.mark.parametrize(
+    ("i18n", "kind", "is_named"),
+    [
+        (True, Translating, True),
+        (False, Translating, False),
+        (True, DeferredAttribute, False),
+    ],
+)
+def test_a_column_that_another_package_translates_is_named(
+    register: Register,
+    monkeypatch: pytest.MonkeyPatch,
+    i18n: bool,
+    kind: type[DeferredAttribute],
+    is_named: bool,
+) -> None:
+    monkeypatch.setattr(Category, "slug", kind(Category._meta.get_field("slug")))
+    location = Route("note", number=Cast("category__slug", models.IntegerField()))
+    declare(register, location=location, i18n=i18n)
+    if is_named:
+        text, hint = only("W064")
+        assert "location reads the column Category.slug, which is the same" in text
+        assert text.endswith("the attribute is a Translating.")
+        assert hint.startswith("Write a method, def location(self, item)")
+    else:
+        assert "W064" not in str(found())
 
 
 @pytest.mark.parametrize(
