@@ -147,6 +147,7 @@ def reduced(entries: list[Entry]) -> list[Entry]:
         (None, 1),
     ],
 )
+@pytest.mark.costly
 def test_the_same_entries_as_contrib(
     rf: RequestFactory, settings: Any, section: str | None, page: int
 ) -> None:
@@ -497,6 +498,7 @@ def dated(*values: Any) -> type[Sitemap]:
         ([dt.datetime.fromisoformat("0001-01-01T00:00:00+02:00")], None),
     ],
 )
+@pytest.mark.costly
 def test_last_modified_is_there_if_all_items_have_a_date(
     rf: RequestFactory, values: list[Any], header: str | None
 ) -> None:

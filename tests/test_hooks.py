@@ -231,6 +231,7 @@ def test_nothing_is_shorter_because_a_hook_fails(
         *(("derived", "/sitemap.hooked", one) for one in ({"hooked": None}, {}, "xy")),
     ],
 )
+@pytest.mark.costly
 def test_nonsense_of_a_hook_counts_as_its_failure(
     client: Client, settings: Any, name: str, path: str, nonsense: Any
 ) -> None:
@@ -265,6 +266,7 @@ def test_engines_hear_of_urls_though_nobody_knows_the_sitemap_s_address(
 
 
 @pytest.mark.parametrize("fault", [app.breaks, app.asks_in_vain, lambda: None])
+@pytest.mark.costly
 def test_the_verdict_is_red_if_an_app_cannot_look(fault: Callable[[], Any]) -> None:
     app.instead["alerts"] = fault
     # A transaction that an error has broken would refuse whatever is asked then.
@@ -313,6 +315,7 @@ def test_work_goes_on_though_a_hook_fails(
 
 
 @pytest.mark.parametrize("wanted", [True, False])
+@pytest.mark.costly
 def test_rows_are_read_with_their_titles_where_an_app_wants_them(
     register: Any, wanted: bool
 ) -> None:
@@ -326,6 +329,7 @@ def test_rows_are_read_with_their_titles_where_an_app_wants_them(
 
 
 @pytest.mark.parametrize("fault", [app.breaks, lambda: False])
+@pytest.mark.costly
 def test_without_engines_the_command_works_for_an_app_that_listens(
     caplog: pytest.LogCaptureFixture, fault: Callable[[], Any]
 ) -> None:
@@ -364,6 +368,7 @@ def test_nothing_is_deleted_that_an_app_may_look_back_at() -> None:
         ("build_sitemaps", "rebuilt"),
     ],
 )
+@pytest.mark.costly
 def test_a_command_shows_what_a_hook_raises(
     command: str, name: str, settings: Any
 ) -> None:

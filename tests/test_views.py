@@ -213,6 +213,7 @@ def test_what_is_not_ours_falls_through_to_the_project(
 
 
 @pytest.mark.parametrize("name", ["статьи", "top10", "a-b_c", "news-2", "2026", "Über"])
+@pytest.mark.costly
 def test_names_that_an_address_can_carry(
     client: Client, register: Any, name: str
 ) -> None:
@@ -245,6 +246,7 @@ MATCHES = [
 @pytest.mark.parametrize(
     "address", ["/sitemap.xml", "/sitemap-small.xml", PAGE, f"{PAGE}.gz"]
 )
+@pytest.mark.costly
 def test_if_none_match(client: Client, site: list[Article], address: str) -> None:
     etag = client.get(address).headers["ETag"]
     for form, status in MATCHES:
@@ -354,6 +356,7 @@ def test_last_modified_is_never_later_than_the_response(
 
 @pytest.mark.parametrize("encoding", ["", "gzip"])
 @pytest.mark.parametrize("address", ["/sitemap.xml", PAGE, f"{PAGE}.gz"])
+@pytest.mark.costly
 def test_head_says_what_get_says_without_a_body(
     client: Client, article: list[Article], settings: Any, address: str, encoding: str
 ) -> None:
@@ -643,6 +646,7 @@ SITEMAP = f"\nSitemap: {BASE}/sitemap.xml\n"
     ],
     ids=["default", "rules", "signals and presets", "usage and license", "closed"],
 )
+@pytest.mark.costly
 def test_robots_txt(
     client: Client, article: list[Article], change: Any, given: Any, expected: str
 ) -> None:
@@ -809,6 +813,7 @@ def test_while_pages_are_being_divided_the_answer_says_so(
         ({"ENGINES": []}, "SITEMAPS_PLUS['ENGINES'] must be a dict"),
     ],
 )
+@pytest.mark.costly
 def test_a_setting_that_is_wrong_is_503_and_one_log_line(
     client: Client,
     article: list[Article],

@@ -132,6 +132,7 @@ def test_what_happens_and_is_undone_before_a_build_is_nothing(
 
 
 @pytest.mark.parametrize("declared", ["method", "expression"])
+@pytest.mark.costly
 def test_a_save_that_changes_nothing_is_not_said(
     news: list[Article], register: Register, declared: str
 ) -> None:
@@ -151,6 +152,7 @@ def test_a_save_that_changes_nothing_is_not_said(
 
 
 @pytest.mark.parametrize("lastmod", [None, dt.date(2026, 1, 1)])
+@pytest.mark.costly
 def test_a_save_is_said_where_a_row_does_not_say_when_it_changed(
     news: list[Article], register: Register, lastmod: Any
 ) -> None:

@@ -181,6 +181,7 @@ def test_a_process_killed_at_any_step_leaves_nothing_false(
 
 
 @pytest.mark.parametrize("shift", [3600, -3600], ids=["ahead", "behind"])
+@pytest.mark.costly
 def test_a_clock_that_was_set_makes_no_page_false(news: News, shift: int) -> None:
     """The database's clock too: rows say another time than it is."""
     with transaction.atomic():

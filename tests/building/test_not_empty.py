@@ -91,6 +91,7 @@ def test_former_bytes_are_served(client: Client, register: Any, cls: type) -> No
 
 
 @pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.costly
 def test_former_bytes_without_entries_are_not_served_where_rows_are_bad(
     client: Client, register: Any, recorded: bool
 ) -> None:

@@ -55,6 +55,7 @@ def titled(good: int, bad: int) -> None:
 @pytest.mark.parametrize(
     ("good", "bad", "most"), [(1, 10, 0.01), (1980, 20, 0.01), (50, 50, 0.5)]
 )
+@pytest.mark.costly
 def test_a_few_bad_rows_are_left_out(
     client: Client, register: Register, settings: Any, good: int, bad: int, most: float
 ) -> None:

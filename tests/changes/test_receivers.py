@@ -187,6 +187,7 @@ def tagged(section: Any) -> tuple[Any, Any]:
     ],
 )
 @pytest.mark.parametrize("before", [False, True])
+@pytest.mark.costly
 def test_relations_from_both_sides(tagged: Any, change: Any, before: bool) -> None:
     spot, label = tagged
     if before:

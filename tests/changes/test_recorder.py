@@ -99,6 +99,7 @@ def test_the_row_says_when_and_whether_the_object_is_new(register: Register) -> 
 
 @pytest.mark.parametrize("listed", [Article, ArticleProxy, Story])
 @pytest.mark.parametrize("saved", [Article, ArticleProxy, Story])
+@pytest.mark.costly
 def test_proxies_and_children_are_the_same_rows(
     register: Register, listed: Any, saved: Any
 ) -> None:

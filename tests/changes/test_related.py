@@ -146,6 +146,7 @@ def test_what_a_page_has_seen_changes_when_a_save_brings_it_back(
 
 
 @pytest.mark.parametrize("when", ["just before", "just after"])
+@pytest.mark.costly
 def test_what_changes_while_a_page_is_read_is_doubtful(
     categories: list[Category],
     client: Client,

@@ -104,6 +104,7 @@ def test_a_new_photo_rebuilds_the_page_of_its_article(
         ("public", False, ("0-2",)),
     ],
 )
+@pytest.mark.costly
 def test_a_saved_photo_rebuilds_only_the_page_of_its_article(
     album: list[Photo], client: Client, field: str, value: Any, expected: Any
 ) -> None:

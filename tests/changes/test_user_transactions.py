@@ -283,6 +283,7 @@ def test_one_insert_after_a_commit_is_let_pass() -> None:
         (raises, "+-- raised builtins.RuntimeError('of the app',)"),
     ],
 )
+@pytest.mark.costly
 def test_everything_else_is_seen(act: Callable[[Any], object], seen: str) -> None:
     found = compared_with(act)
     assert any(seen in line for line in found), "\n".join(found)

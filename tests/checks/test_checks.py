@@ -562,6 +562,7 @@ def test_a_second_alias_of_one_database_is_not_a_replica(
 
 
 @pytest.mark.parametrize(("attributes", "number", "start", "hint"), DECLARED)
+@pytest.mark.costly
 def test_what_cannot_work_is_named_with_its_remedy(
     register: Any,
     attributes: dict[str, Any],
@@ -668,6 +669,7 @@ def test_one_url_for_all_languages_is_named(register: Any, cls: type, url: str) 
         {"i18n": False},
     ],
 )
+@pytest.mark.costly
 def test_a_url_for_each_language_is_fine(
     register: Any, attributes: dict[str, Any]
 ) -> None:
@@ -782,6 +784,7 @@ WRONG: list[tuple[str, str, list[Any], str, str]] = [
         for value in values
     ],
 )
+@pytest.mark.costly
 def test_an_impossible_constant_is_named(
     register: Any, number: str, name: str, value: Any, problem: str, hint: str
 ) -> None:
@@ -828,6 +831,7 @@ def test_constant_dates_are_fine(register: Any, lastmod: Any) -> None:
 
 
 @pytest.mark.parametrize("limit", [0, -1, 50_001, "100", None, 1.5])
+@pytest.mark.costly
 def test_an_impossible_limit_is_refused_on_every_path(
     register: Any, limit: Any
 ) -> None:

@@ -269,6 +269,7 @@ BY_POSITION = {
 
 
 @pytest.mark.parametrize("methods", [{}, BY_POSITION], ids=["key", "position"])
+@pytest.mark.costly
 def test_a_page_in_error_is_said_and_built_again_as_soon_as_somebody_asks(
     register: Any, methods: Any
 ) -> None:
@@ -360,6 +361,7 @@ class Away(ArticleSitemap):
         (Divided, "Section 'wrong': "),
     ],
 )
+@pytest.mark.costly
 def test_a_section_that_cannot_be_built_keeps_no_other_from_it(
     register: Any, cls: type, problem: str
 ) -> None:

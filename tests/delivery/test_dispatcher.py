@@ -146,6 +146,7 @@ def test_as_much_is_submitted_as_the_quota_allows_and_the_rest_waits(
 
 
 @pytest.mark.parametrize("outcome", [Outcome.EXHAUSTED, Outcome.DEFERRED])
+@pytest.mark.costly
 def test_an_engine_that_asks_for_a_second_is_left_alone_for_a_minute(
     settings: Any, outcome: Outcome
 ) -> None:
@@ -318,6 +319,7 @@ def test_an_engine_that_says_retry_in_a_second_is_not_asked_each_second(
 
 
 @pytest.mark.parametrize("little", [5, 4])
+@pytest.mark.costly
 def test_an_engine_that_throttles_a_site_that_sent_little_is_told_so(
     settings: Any, monkeypatch: pytest.MonkeyPatch, little: int
 ) -> None:
@@ -469,6 +471,7 @@ def test_delivering_can_be_stopped_before_each_request(settings: Any) -> None:
     ("backend", "kind", "again"),
     [("Sitemaps", "changed", "sitemap"), ("Scripted", "removed", "removed")],
 )
+@pytest.mark.costly
 def test_what_changes_while_it_is_sent_is_submitted_again(
     settings: Any, backend: str, kind: Any, again: str
 ) -> None:
@@ -501,6 +504,7 @@ def test_what_changes_while_it_is_sent_is_submitted_again(
         ("changed", [], []),
     ],
 )
+@pytest.mark.costly
 def test_what_changes_after_its_sender_was_killed_is_sent_after_the_same_again(
     settings: Any, former: Any, kinds: list[Any], last: list[str]
 ) -> None:
@@ -613,6 +617,7 @@ def test_an_engine_that_raises_while_it_verifies_waits(settings: Any) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.costly
 def test_a_denied_submission_has_the_proof_verified_again(
     settings: Any, status: int
 ) -> None:
@@ -713,6 +718,7 @@ TIMES = sorted(
 
 
 @pytest.mark.parametrize("time_of_it", [1e300, -1e300])
+@pytest.mark.costly
 def test_a_time_that_cannot_be_keeps_nothing_from_being_sent(
     admin_client: Any, settings: Any, time_of_it: float
 ) -> None:

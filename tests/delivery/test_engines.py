@@ -91,6 +91,7 @@ OPTIONS: dict[str, Any] = {
         *(("E031", entry, f"['OPTIONS']{text}") for text, entry in OPTIONS.items()),
     ],
 )
+@pytest.mark.costly
 def test_what_cannot_be_used_is_refused_by_name(
     settings: Any, number: str, entry: Any, message: str
 ) -> None:
@@ -190,6 +191,7 @@ def test_a_service_that_is_notified_twice_is_a_warning(
         (NOW, HOOK),
     ],
 )
+@pytest.mark.costly
 def test_services_that_are_notified_of_something_else_are_right(
     settings: Any, register: Register, one: Any, two: Any
 ) -> None:

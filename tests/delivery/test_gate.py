@@ -142,6 +142,7 @@ def test_what_another_section_lists_still_is_told_to_nobody(heard: Heard) -> Non
 
 
 @pytest.mark.parametrize("order", [("live", "featured"), ("featured", "live")])
+@pytest.mark.costly
 def test_two_sections_that_are_asked_for_at_once_lose_a_url_for_good(
     heard: Heard, order: tuple[str, str]
 ) -> None:

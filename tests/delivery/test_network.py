@@ -45,6 +45,7 @@ def submit(settings: Any, address: str, timeout: float = 10) -> None:
     ],
     ids=repr,
 )
+@pytest.mark.costly
 def test_what_is_not_accepted_is_submitted_later_and_then_once(
     settings: Any, fault: Fault | None, status: int | None, said: str, least: float
 ) -> None:

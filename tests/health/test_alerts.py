@@ -234,6 +234,7 @@ def test_bytes_that_were_damaged_are_a_warning(sound: None) -> None:
 
 
 @pytest.mark.parametrize(("ago", "number"), [(0, 51), (1, 51), (7, 1000)])
+@pytest.mark.costly
 def test_a_section_that_lists_less_than_half_of_last_week_is_red_until_confirmed(
     sound: None, ago: int, number: int
 ) -> None:
@@ -286,6 +287,7 @@ def is_yet_to_be_divided(_: Any) -> None:
         is_yet_to_be_divided,
     ],
 )
+@pytest.mark.costly
 def test_a_section_that_lists_what_it_did_is_green(
     sound: None, plant: Callable[[Any], None]
 ) -> None:
@@ -472,6 +474,7 @@ def test_what_only_a_person_can_mend_is_an_error_at_once(
         (403, Outcome.THROTTLED),
     ],
 )
+@pytest.mark.costly
 def test_what_passes_by_itself_is_an_error_after_a_while(
     sound: None, status: int | None, outcome: Outcome
 ) -> None:
@@ -523,6 +526,7 @@ def test_a_table_that_is_missing_is_red(sound: None) -> None:
         ("tasks", "no.such.module", "ModuleNotFoundError: No module named 'no'"),
     ],
 )
+@pytest.mark.costly
 def test_a_worker_that_is_not_installed_is_red(
     sound: None,
     settings: Any,
@@ -560,6 +564,7 @@ def test_a_worker_that_is_not_installed_is_red(
         ),
     ],
 )
+@pytest.mark.costly
 def test_status_says_when_an_engine_is_tried_again(
     sound: None, values: dict[str, Any], says: str
 ) -> None:

@@ -122,6 +122,7 @@ def test_exactly_as_many_rows_as_a_page_may_have_and_one_and_twice_as_many(
         (29, [9, 9, 9, 2]),
     ],
 )
+@pytest.mark.costly
 def test_the_tail_may_fill_the_last_page_whole(
     register: Register, rows: int, sizes: list[int]
 ) -> None:
@@ -134,6 +135,7 @@ def test_the_tail_may_fill_the_last_page_whole(
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
+@pytest.mark.costly
 def test_the_smallest_pages_hold_what_they_should(
     register: Register, limit: int
 ) -> None:
@@ -149,6 +151,7 @@ def test_the_smallest_pages_hold_what_they_should(
 
 
 @pytest.mark.parametrize("rows", [99, 91])
+@pytest.mark.costly
 def test_a_fill_without_time_brings_a_page_at_a_time(
     register: Register, rows: int
 ) -> None:

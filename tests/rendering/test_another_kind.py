@@ -66,6 +66,7 @@ def kind(monkeypatch: pytest.MonkeyPatch) -> None:
         [{"loc": F("photo"), "title": "B"}, {"loc": "/a.mp3", "title": F("title")}],
     ],
 )
+@pytest.mark.costly
 def test_it_is_written_beside_the_others(
     client: Client, register: Any, declared: Any
 ) -> None:

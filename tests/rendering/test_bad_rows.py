@@ -103,6 +103,7 @@ ERRORS: list[tuple[Exception, str]] = [
 
 
 @pytest.mark.parametrize(("location", "expected"), [*LOCATIONS, *ERRORS], ids=short)
+@pytest.mark.costly
 def test_a_location_that_is_none_or_raises(
     client: Client, register: Any, location: Any, expected: str
 ) -> None:
@@ -138,6 +139,7 @@ def test_a_value_that_the_pattern_does_not_take(
 
 @pytest.mark.parametrize("location", ["/about/", "https://www.example.com/shop?x"])
 @pytest.mark.parametrize("base", [ArticleSitemap, Sitemap])
+@pytest.mark.costly
 def test_a_location_outside_the_folder_of_the_sitemap(
     client: Client, register: Any, settings: Any, location: str, base: type
 ) -> None:
@@ -158,6 +160,7 @@ def test_a_location_outside_the_folder_of_the_sitemap(
 
 
 @pytest.mark.parametrize("kind", ["row path", "object path", "by position", "contrib"])
+@pytest.mark.costly
 def test_a_section_outside_the_folder_is_an_error_of_the_settings(
     client: Client, register: Any, settings: Any, kind: str
 ) -> None:
@@ -224,6 +227,7 @@ class Rude:
 
 @pytest.mark.parametrize("value", [10**5_000, Rude()], ids=["huge", "rude"])
 @pytest.mark.parametrize("name", ["location", "lastmod", "changefreq", "priority"])
+@pytest.mark.costly
 def test_what_cannot_be_shown_takes_no_page_down(
     client: Client, register: Any, name: str, value: Any
 ) -> None:
@@ -301,6 +305,7 @@ def test_megabytes_are_refused_by_their_length(
         ("", [None]),
     ],
 )
+@pytest.mark.costly
 def test_the_ends_of_the_calendar(
     client: Client, register: Any, value: Any, expected: list[str | None]
 ) -> None:
@@ -342,6 +347,7 @@ def test_a_lastmod_before_the_calendar_is_left_out(
     ],
     ids=["stamp", "day", "method", "text", "zone"],
 )
+@pytest.mark.costly
 def test_a_lastmod_in_the_future_is_omitted(
     client: Client, register: Any, lastmod: Any, form: str | None
 ) -> None:
@@ -441,6 +447,7 @@ class Nasty:
     ],
 )
 @pytest.mark.parametrize("is_keyed", [True, False])
+@pytest.mark.costly
 def test_what_cannot_be_printed_is_stored_logged_and_shown_as_text(
     client: Client,
     register: Any,

@@ -79,6 +79,7 @@ ALL = {
         ({"languages": ["de"]}, [{"de": ALL["de"]}]),
     ],
 )
+@pytest.mark.costly
 def test_every_language_names_all_of_them(
     client: Client, register: Any, attributes: Any, expected: list[dict[str, str]]
 ) -> None:
@@ -252,6 +253,7 @@ SPOKEN = {
 
 
 @pytest.mark.parametrize("how", SPOKEN)
+@pytest.mark.costly
 def test_each_language_has_its_own_columns(
     client: Client, register: Any, how: str
 ) -> None:
@@ -300,6 +302,7 @@ IMAGE = Compiled("film", "title")
 
 
 @pytest.mark.parametrize("value", [IMAGE, Image(IMAGE), Concat(IMAGE, Value(""))])
+@pytest.mark.costly
 def test_related_rows_are_read_in_each_language_that_has_others(
     client: Client,
     register: Any,

@@ -76,6 +76,7 @@ def pictures(*locations: str) -> bytes:
         ("news", [News(**NEWS)], STORY),
     ],
 )
+@pytest.mark.costly
 def test_what_is_declared_is_written(
     client: Client, register: Any, name: str, value: Any, expected: bytes
 ) -> None:

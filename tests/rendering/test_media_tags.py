@@ -122,6 +122,7 @@ def test_the_faulty_tag_is_left_out_and_reported(
 
 
 @pytest.mark.parametrize(("name", "value", "reason", "left"), FAULTS, ids=IDS)
+@pytest.mark.costly
 def test_contribs_view_lists_the_url_too(
     rf: RequestFactory, caplog: Any, name: str, value: Any, reason: str, left: bytes
 ) -> None:
@@ -162,6 +163,7 @@ def test_thirty_two_tags_of_forty_are_listed(client: Client, register: Any) -> N
         ("requires_subscription", "yes"),
     ],
 )
+@pytest.mark.costly
 def test_a_video_is_not_listed_without_what_limits_it(
     client: Client, register: Any, field: str, value: Any
 ) -> None:
@@ -215,6 +217,7 @@ DURATION = Case(
         ),
     ],
 )
+@pytest.mark.costly
 def test_both_paths_leave_out_the_same_tags(
     client: Client,
     register: Any,

@@ -72,6 +72,7 @@ def test_the_row_path_makes_no_instance_and_one_query(
     "name",
     ["location", "lastmod", "changefreq", "priority", "images", "videos", "news"],
 )
+@pytest.mark.costly
 def test_one_method_is_enough_for_the_object_path(
     client: Client, register: Any, name: str
 ) -> None:
@@ -231,6 +232,7 @@ def test_expressions_of_every_kind(client: Client, register: Any) -> None:
         lambda items: items.annotate(n=Count("tags")).filter(n=0),
     ],
 )
+@pytest.mark.costly
 def test_whatever_order_the_items_have_pages_go_by_the_key(
     client: Client, register: Any, narrow: Any
 ) -> None:
@@ -330,6 +332,7 @@ class Converting(ExpressionWrapper):
         (Coalesce("updated", "updated"), "2026-01-02T03:04:05+00:00"),
     ],
 )
+@pytest.mark.costly
 def test_a_time_is_written_as_its_field_converts_it(
     client: Client, register: Any, lastmod: Any, written: str
 ) -> None:
@@ -444,6 +447,7 @@ class Tagged(ArticleSitemap):
 @pytest.mark.parametrize(
     ("limit", "block"), [(1, 1000), (3, 1000), (50_000, 1000), (50_000, 1)]
 )
+@pytest.mark.costly
 def test_a_row_that_comes_more_than_once_is_refused_with_the_remedy(
     client: Client,
     register: Any,

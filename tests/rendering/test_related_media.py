@@ -98,6 +98,7 @@ def album(db: Any, media_url: None) -> list[Article]:
         ),
     ],
 )
+@pytest.mark.costly
 def test_related_rows_are_images_in_their_order(
     album: list[Article],
     client: Client,

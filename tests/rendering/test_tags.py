@@ -90,6 +90,7 @@ def test_every_url_is_listed_without_the_tag_and_the_first_row_is_reported(
 
 
 @pytest.mark.parametrize(("name", "value", "reason"), VALUES, ids=IDS)
+@pytest.mark.costly
 def test_contribs_view_too(
     rf: RequestFactory, caplog: Any, name: str, value: Any, reason: str
 ) -> None:

@@ -241,6 +241,7 @@ def test_receivers_of_init_see_objects() -> None:
         (sys.modules[Article.__module__], "reverse", lambda *a, **kw: "/mocked/"),
     ],
 )
+@pytest.mark.costly
 def test_a_mock_is_called_and_forgotten(
     client: Client, register: Register, replaced: Any
 ) -> None:

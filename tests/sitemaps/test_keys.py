@@ -99,6 +99,7 @@ def column(field: models.Field[Any, Any]) -> Key:
 
 
 @pytest.mark.parametrize("field", VALUES, ids=lambda field: str(field.__name__))
+@pytest.mark.costly
 def test_any_value_comes_back_as_it_was(field: type[models.Field[Any, Any]]) -> None:
     key = column(field())
 

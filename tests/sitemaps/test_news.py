@@ -118,6 +118,7 @@ def test_it_is_on_the_row_path_with_a_thousand_to_a_page() -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("cls", "field"), [(Daily, "updated"), (ByDay, "day")])
+@pytest.mark.costly
 def test_an_article_grows_old_without_a_save(
     client: Client, register: Register, cls: type[NewsSitemap], field: str
 ) -> None:
@@ -229,6 +230,7 @@ def evaluated(sitemap: Any) -> Any:
         ({"item_title": lambda self, item: item.title}, "item_title is a method"),
     ],
 )
+@pytest.mark.costly
 def test_what_cannot_be_news_is_a_check_error(
     register: Register, declared: dict[str, Any], text: str
 ) -> None:

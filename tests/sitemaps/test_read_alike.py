@@ -204,6 +204,7 @@ def test_both_ways_give_the_same_texts_and_bad_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.costly
 def test_public_shapes_give_contribs_pages(name: str, rf: RequestFactory) -> None:
     for article in articles(3):
         Tag.objects.create(article=article, name="tag")

@@ -262,6 +262,7 @@ def test_a_host_that_is_not_allowed_is_a_bad_request(
 @pytest.mark.parametrize(
     "host", ["a..example.com", "www.example.com:99999", "..", "[::::]", "a_b c"]
 )
+@pytest.mark.costly
 def test_an_allowed_host_that_is_none_is_a_bad_request(
     client: Client, register: Any, no_sites: Any, host: str
 ) -> None:

@@ -125,6 +125,7 @@ def test_what_is_damaged_is_never_sent_and_is_rebuilt(
 @pytest.mark.parametrize(
     "stray", [{"part": 99}, {"checksum": "another"}, {"checksum": "", "part": 1}]
 )
+@pytest.mark.costly
 def test_a_stray_piece_does_not_keep_a_page_from_being_rebuilt(
     site: None, stray: dict[str, Any]
 ) -> None:

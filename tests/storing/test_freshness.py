@@ -114,6 +114,7 @@ def rename(article: Article) -> bool:
     ],
 )
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
+@pytest.mark.costly
 def test_a_304_is_true_after_what_django_did(
     client: Client,
     news: list[Article],

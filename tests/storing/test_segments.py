@@ -109,6 +109,7 @@ def _is_there(command: list[str]) -> bool:
     [command for command in UNPACKERS if _is_there(command)],
     ids=lambda command: command[0],
 )
+@pytest.mark.costly
 def test_other_programs_read_all_of_it(command: list[str]) -> None:
     packed, whole = many()
     done = subprocess.run(command, input=packed, capture_output=True, check=True)

@@ -160,6 +160,7 @@ HOSTS = ["example.org", "example.org:8000", "example.com", "[::1]:8000", "[::1]"
 
 @pytest.mark.usefixtures("by_host")
 @pytest.mark.parametrize("first", HOSTS)
+@pytest.mark.costly
 def test_every_host_is_served_from_one_stored_copy(
     client: Client, article: list[Article], first: str
 ) -> None:

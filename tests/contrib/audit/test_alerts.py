@@ -60,6 +60,7 @@ def test_where_everything_was_looked_at_nothing_is_said(looked_at: None) -> None
         ),
     ],
 )
+@pytest.mark.costly
 def test_what_an_audit_found_is_not_hidden_by_one_that_looked_at_less(
     looked_at: None, values: dict[str, Any], text: str
 ) -> None:

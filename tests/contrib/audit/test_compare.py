@@ -587,6 +587,7 @@ def test_a_url_that_is_listed_once_now(
         ("yesterday", "2026-03-01"),
     ],
 )
+@pytest.mark.costly
 def test_other_dates(
     register: Register, former: Callable[..., str], before: str, now: str | None
 ) -> None:
@@ -712,6 +713,7 @@ BOMB = (
         (index_of(f"{SITE}/a.xml"), f"an index of 1 sitemaps, and {SITE}/a.xml is not"),
     ],
 )
+@pytest.mark.costly
 def test_what_is_no_sitemap(
     register: Register, tmp_path: Path, body: str | bytes, said: str
 ) -> None:

@@ -415,6 +415,7 @@ def test_a_copy_is_as_old_as_its_oldest_difference(
 
 
 @pytest.mark.parametrize("says_when", [True, False])
+@pytest.mark.costly
 def test_what_a_copy_has_already_is_no_difference(
     mirror: Mirror, says_when: bool
 ) -> None:
@@ -470,6 +471,7 @@ def test_a_date_is_over_at_the_end_of_the_day(mirror: Mirror, register: Any) -> 
 
 
 @pytest.mark.parametrize("ignores_queries", [False, True])
+@pytest.mark.costly
 def test_a_copy_of_the_index_shows_by_its_lastmods_that_it_is_old(
     mirror: Mirror, indexed: list[str], ignores_queries: bool
 ) -> None:
@@ -529,6 +531,7 @@ def test_how_old_a_copy_is_that_nobody_knows_is_not_said_to_be_good(
     ],
     ids=["a comment", "ends of lines", "a declaration"],
 )
+@pytest.mark.costly
 def test_what_lists_the_same_is_no_other_sitemap(
     mirror: Mirror, change: Callable[[str], str]
 ) -> None:
@@ -580,6 +583,7 @@ def test_a_difference_names_the_urls_and_is_an_error_below_four_fifths(
 
 
 @pytest.mark.parametrize("redirects", [5, 6])
+@pytest.mark.costly
 def test_five_redirects_are_followed_and_no_more(
     mirror: Mirror, redirects: int
 ) -> None:
@@ -929,6 +933,7 @@ def three(register: Any) -> None:
         ("https://www.shop.internal", []),
     ],
 )
+@pytest.mark.costly
 def test_a_page_that_another_address_sends_too_is_found(
     three: None, settings: Any, base: str, others: list[str]
 ) -> None:
@@ -952,6 +957,7 @@ def test_a_page_that_another_address_sends_too_is_found(
         page_of("/parked/"),
     ],
 )
+@pytest.mark.costly
 def test_another_address_that_sends_no_page_of_the_site_is_in_order(
     three: None, settings: Any, answer: FetchedAnswer
 ) -> None:

@@ -76,6 +76,7 @@ def websub(**options: Any) -> dict[str, Any]:
         ("W051", {"LLMS": {"title": "Example"}}),
     ],
 )
+@pytest.mark.costly
 def test_each_wrong_fails_by_its_id(
     settings: Any, register: Register, number: str, given: dict[str, Any]
 ) -> None:

@@ -173,6 +173,7 @@ def urls_in(sitemap: Any) -> list[str]:
         *("/sitemap-recent.xml", "/sitemap-recent.xml.gz"),
     ],
 )
+@pytest.mark.costly
 def test_nothing_is_served_unless_it_is_asked_for(
     register: Register, settings: Any, address: str
 ) -> None:
@@ -363,6 +364,7 @@ def test_a_feed_lists_what_was_saved_with_its_title_and_lastmod(
         (lambda self, item: "a" * 300, "a" * 200),
     ],
 )
+@pytest.mark.costly
 def test_a_title_may_be_a_method_an_expression_or_a_text(
     register: Register, declared: Any, title: str | None
 ) -> None:
@@ -587,6 +589,7 @@ def test_a_feed_shows_what_was_just_saved_unless_that_is_much(
 
 
 @pytest.mark.parametrize(("pages", "shown"), [(10, 10), (11, 0)])
+@pytest.mark.costly
 def test_a_feed_rebuilds_few_pages(register: Register, pages: int, shown: int) -> None:
     register("article", type("Single", (ArticleSitemap,), {"limit": 1}))
     rows = articles(pages)
@@ -652,6 +655,7 @@ def test_robots_txt_lists_the_formats_that_are_to_be_listed(
         ({"text": {"robots": 1}}, "['text']['robots'] is 1; use True or False."),
     ],
 )
+@pytest.mark.costly
 def test_impossible_formats_are_refused_with_what_to_write(
     settings: Any, formats: Any, problem: str
 ) -> None:

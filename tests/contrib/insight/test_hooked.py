@@ -46,6 +46,7 @@ def test_an_app_adds_parts_to_the_pages_of_the_admin(admin_client: Client) -> No
 
 
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.costly
 def test_an_error_stands_in_the_place_of_the_part_of_an_app(
     admin_client: Client, fault: Any
 ) -> None:
@@ -78,6 +79,7 @@ def test_an_app_adds_lists_of_rows() -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.costly
 def test_the_admin_is_not_imported_without_the_lists_of_an_app(fault: Any) -> None:
     app.instead["admin_lists"] = fault
     with pytest.raises(HookError, match=r"The hook 'admin_lists' of tests\.hooked"):
@@ -91,6 +93,7 @@ def test_an_app_says_when_all_was_audited() -> None:
 
 
 @pytest.mark.parametrize("fault", [app.breaks, app.asks_in_vain, lambda: "never"])
+@pytest.mark.costly
 def test_monitoring_fails_if_an_app_cannot_say_when(fault: Any) -> None:
     app.instead["audited_at"] = fault
     with pytest.raises(HookError, match=r"The hook 'audited_at' of tests\.hooked"):

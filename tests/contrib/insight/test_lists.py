@@ -78,6 +78,7 @@ def test_no_cell_is_a_formula(admin_client: Client) -> None:
 
 @pytest.mark.parametrize("cell", ["a;=1", 'a;"=1"', "a,b;+1", 'a"b\n=1', "a\t=1"])
 @pytest.mark.parametrize("delimiter", [";", "\t"])
+@pytest.mark.costly
 def test_no_cell_is_a_formula_where_another_character_separates_them(
     admin_client: Client, cell: str, delimiter: str
 ) -> None:
@@ -156,6 +157,7 @@ def test_every_label_is_translated(admin_client: Client, settings: Any) -> None:
 
 
 @pytest.mark.parametrize("name", LISTS)
+@pytest.mark.costly
 def test_no_list_offers_to_count_each_filter(admin_client: Client, name: str) -> None:
     UrlChange.objects.create(section="a", kind="added", location="/", at=1)
     page = text(admin_client, f"{name}/?_facets=True")

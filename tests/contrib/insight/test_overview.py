@@ -441,6 +441,7 @@ def test_errors_stand_first_and_levels_are_words(
 
 
 @pytest.mark.parametrize("app", ["_audit", "_webmasters", "_insight", ""])
+@pytest.mark.costly
 def test_the_page_of_each_app_is_the_overview(admin_client: Client, app: str) -> None:
     html = admin_client.get(f"{ADMIN}{app}/").content.decode()
     assert "What needs attention" in html

@@ -193,6 +193,7 @@ class Broken(Small):
         (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero"),
     ],
 )
+@pytest.mark.costly
 def test_a_broken_section_is_shown_beside_the_others(
     admin_client: Client, register: Any, error: Exception, reason: str
 ) -> None:
@@ -276,6 +277,7 @@ def state_with(now: float, **values: Any) -> str:
 
 
 @pytest.mark.parametrize("sitemap", [Small, Far, Ticking, ByClock])
+@pytest.mark.costly
 def test_a_page_is_called_as_it_stands(register: Any, sitemap: type) -> None:
     register("some", sitemap)
     now = time.time()
@@ -353,6 +355,7 @@ def test_urls_on_hold_are_confirmed(admin_client: Client, register: Any) -> None
 
 @pytest.mark.usefixtures("built")
 @pytest.mark.parametrize("use_tz", [True, False])
+@pytest.mark.costly
 def test_times_and_sizes_are_for_people(
     admin_client: Client, settings: Any, use_tz: bool
 ) -> None:
@@ -379,6 +382,7 @@ def test_times_and_sizes_are_for_people(
 
 @pytest.mark.parametrize("path", ["change/", "urlchange/", "page/"])
 @pytest.mark.usefixtures("built")
+@pytest.mark.costly
 def test_no_row_costs_a_query_and_no_table_is_counted(
     admin_client: Client, path: str
 ) -> None:

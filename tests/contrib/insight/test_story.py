@@ -137,6 +137,7 @@ def test_a_row_is_found_by_a_path_that_django_does_not_serve(
 
 
 @pytest.mark.parametrize("sitemap", [Small, ByMethod])
+@pytest.mark.costly
 def test_without_an_index_pages_are_searched(
     register: Any,
     admin_client: Client,
@@ -289,6 +290,7 @@ def test_a_url_may_be_copied_out_of_a_sitemap(admin_client: Client) -> None:
         "view-source:https://www.example.com/en/notes/1/",
     ],
 )
+@pytest.mark.costly
 def test_what_people_paste_is_understood(
     register: Any, admin_client: Client, entered: str
 ) -> None:
@@ -358,6 +360,7 @@ FEW = Note.objects.exclude(number=17)
         ),
     ],
 )
+@pytest.mark.costly
 def test_it_says_why_a_row_is_not_listed(
     register: Any,
     settings: Any,

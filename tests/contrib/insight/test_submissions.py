@@ -159,6 +159,7 @@ def test_engines_that_cannot_be_used_break_no_list(
 
 
 @pytest.mark.parametrize("name", ["submission", "enginestate"])
+@pytest.mark.costly
 def test_the_number_of_queries_does_not_grow(
     settings: Any, admin_client: Client, name: str
 ) -> None:

@@ -16,6 +16,7 @@ from tests.support.helpers import ArticleSitemap, run_command
     ("language", "words"),
     [("de", ["Abschnitt", "Seiten"]), ("fr", ["Section", "à jour"])],
 )
+@pytest.mark.costly
 def test_the_admin_speaks_it(
     admin_client: Client, settings: Any, register: Any, language: str, words: list[str]
 ) -> None:

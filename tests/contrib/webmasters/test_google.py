@@ -115,6 +115,7 @@ def test_a_sitemap_must_be_part_of_the_property(site: FakeSite) -> None:
         (f"{SITE}shop/", f"{SITE}blog/shop/s.xml", False),
     ],
 )
+@pytest.mark.costly
 def test_a_sitemap_of_another_property_is_not_submitted(
     google: FakeGoogle, name: str, location: str, is_part: bool
 ) -> None:
@@ -338,6 +339,7 @@ def test_revoked_credentials(google: FakeGoogle, is_user: bool) -> None:
     ],
     ids=repr,
 )
+@pytest.mark.costly
 def test_a_token_endpoint_that_fails_is_asked_once(
     google: FakeGoogle, fault: Any, status: int | None, problem: str
 ) -> None:
@@ -369,6 +371,7 @@ def test_too_many_requests(google: FakeGoogle, reason: str) -> None:
         (302, "", "a redirect (302): check 'endpoint'"),
     ],
 )
+@pytest.mark.costly
 def test_a_failure_is_explained(
     google: FakeGoogle, status: int, reason: str, words: str
 ) -> None:

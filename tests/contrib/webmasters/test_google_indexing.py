@@ -95,6 +95,7 @@ def test_a_removed_page_is_submitted_as_deleted_if_it_is_not_found(
 
 
 @pytest.mark.parametrize("kind", ["added", "changed", "requested"])
+@pytest.mark.costly
 def test_a_listed_page_is_deleted_only_if_it_is_not_found_twice(
     google: FakeIndexing, site: FakeSite, kind: str
 ) -> None:
@@ -150,6 +151,7 @@ def test_the_quota_of_the_day_is_no_failure(
         ("", None, Outcome.EXHAUSTED, RENEWED_IN),
     ],
 )
+@pytest.mark.costly
 def test_a_quota_of_a_minute_is_none_of_the_day(
     google: FakeIndexing,
     site: FakeSite,

@@ -186,6 +186,7 @@ def test_what_is_asked_and_stored(google: FakeInspection) -> None:
         ([], "", ""),
     ],
 )
+@pytest.mark.costly
 def test_any_field_may_be_missing_or_new(
     google: FakeInspection, said: Any, verdict: str, reason: str
 ) -> None:
@@ -408,6 +409,7 @@ def test_a_token_that_ends_is_renewed(google: FakeInspection) -> None:
         Reply(status=404, body=b"{}"),
     ],
 )
+@pytest.mark.costly
 def test_a_google_that_fails_is_asked_again_later(
     google: FakeInspection, reply: Any
 ) -> None:
@@ -438,6 +440,7 @@ def test_a_url_that_fails_alone_keeps_no_others(google: FakeInspection) -> None:
 @pytest.mark.parametrize(
     "problem", ["debug", "private", "robots", "none", "zero", "foreign"]
 )
+@pytest.mark.costly
 def test_nothing_is_asked_from_where_it_is_not_wanted(
     google: FakeInspection, settings: Any, problem: str
 ) -> None:

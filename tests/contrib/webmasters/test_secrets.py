@@ -71,6 +71,7 @@ def test_a_repr_shows_none(settings: Any) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", ["bing", "yandex"])
+@pytest.mark.costly
 def test_rows_logs_and_the_admin_show_none(
     settings: Any, caplog: Any, admin_client: Client, name: str
 ) -> None:

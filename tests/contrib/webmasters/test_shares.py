@@ -64,6 +64,7 @@ def share() -> shares.Share:
         (60, 0, 0, 60, "–"),
     ],
 )
+@pytest.mark.costly
 def test_the_figure(
     google: FakeInspection,
     urls: int,
