@@ -27,16 +27,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import django_sitemaps_plus
-from tests.compat.environments import cache, made_once
+from tests.compat.environments import OWN, cache, made_once
 from tests.support.further_apps import incomplete, lacks_apps
 
 if TYPE_CHECKING:
     from tests.compat.stage import Stage
 
 HERE = Path(__file__).parent
-EXAMPLE = HERE.parent.parent / "example_project" / "encyclopedia_site" / "settings.py"
+EXAMPLE = HERE.parent.parent / "example_project"
 collect_ignore = incomplete(HERE)
-if lacks_apps(EXAMPLE):
+if lacks_apps(EXAMPLE / "encyclopedia_site" / "settings.py"):
     collect_ignore += [path.name for path in HERE.glob("test_example*.py")]
 
 AXE = "axe-core@4.14.1"
@@ -96,12 +96,28 @@ def stage(db: None, register: Any, settings: Any, tmp_path: Path) -> Iterator[St
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that holds the package under test and nothing else."""
     folder = tmp_path_factory.mktemp("package")
-    shutil.copytree(
-        Path(django_sitemaps_plus.__file__).parent,
-        folder / "django_sitemaps_plus",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
+    source = Path(django_sitemaps_plus.__file__).parent
+    shutil.copytree(source, folder / source.name)
     return folder
+
+
+@pytest.fixture(scope="session")
+def few(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of the example's database, with few characters."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        OWN.run(
+            *(str(EXAMPLE / "manage.py"), "load_unicode", "--last", "U+FF"),
+            path=[package],
+            variables={"EXAMPLE_DATABASE": str(folder / "few")},
+            cwd=folder,
+        )
+
+    return made_once(shared / "few", make) / "few"
 
 
 @pytest.fixture(scope="session")

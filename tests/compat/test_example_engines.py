@@ -8,6 +8,7 @@ its engine is for, and has checked it as strictly as the real one.
 from __future__ import annotations
 
 import json
+import shutil
 import urllib.parse
 from contextlib import ExitStack
 from pathlib import Path
@@ -82,7 +83,9 @@ class Everybody:
         }
 
 
-def test_the_example_site_notifies_a_fake_of_each_engine(tmp_path: Path) -> None:
+def test_the_example_site_notifies_a_fake_of_each_engine(
+    few: Path, tmp_path: Path
+) -> None:
     with ExitStack() as stack:
         example = Example(tmp_path, stack)
         site = example.server
@@ -95,7 +98,7 @@ def test_the_example_site_notifies_a_fake_of_each_engine(tmp_path: Path) -> None
             "EXAMPLE_ENGINES": str(engines),
             "EXAMPLE_HUBS": everybody.hub.url,
         }
-        example.manage("load_unicode", "--last", "U+00FF")
+        shutil.copy(few, example.local["EXAMPLE_DATABASE"])
         with example.serving(tmp_path / "log"):
             assert within(SOON, example.answers)
             command = ("shell", "--no-imports", "-c", CHANGE)

@@ -564,6 +564,7 @@ def test_whoever_follows_the_index_finds_all_while_publishers_are_killed(
             while time.monotonic() < end:
                 assert always <= urls(read), "at this moment a URL is missing"
                 looks += 1
+                time.sleep(0.01)
             if time.monotonic() > kill_at:
                 process.kill()
                 process.wait()

@@ -184,12 +184,12 @@ def test_a_month_of_a_small_site(
     register("kind-1", ArticleSitemap)
     store("kind-1", urls_of("kind-1", 600))
     clock = Clock(google, monkeypatch)
-    live(clock, 7)
+    live(clock, 7, every=6)
     [share] = shares.shares()
     assert share.inspected == 600
     true = sum(map(is_indexed, urls_of("kind-1", 600))) / 600
     assert share.bounds == (true, true), "no interval"
-    live(clock, 14)
+    live(clock, 14, every=6)
     assert 3 * 600 <= len(google.asked) <= 4 * 600, "each once a week"
     newest = Inspection.objects.order_by("inspected_at").first()
     assert newest is not None
