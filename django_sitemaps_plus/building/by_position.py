@@ -30,7 +30,6 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
     SiteAddress,
-    rendering_context,
 )
 from django_sitemaps_plus.storing.bad_rows import are_too_bad, log_bad, too_many
 
@@ -57,7 +56,7 @@ def position_pages(source: SectionSource) -> int:
     return position_size(source, PLACEHOLDER_SITE)[1]
 
 
-@rendering_context(PLACEHOLDER_SITE)
+@PLACEHOLDER_SITE.rendering()
 def newest_lastmod(source: SectionSource) -> float | None:
     """
     Ask a sitemap for its newest lastmod.

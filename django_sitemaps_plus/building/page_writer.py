@@ -25,7 +25,7 @@ from django_sitemaps_plus.rendering.serializer import entries_in_text, printable
 from django_sitemaps_plus.sitemaps.attributes import TITLE
 from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing.bad_rows import allowed_bad, are_too_bad, too_many
 from django_sitemaps_plus.storing.segments import SegmentWriter
 from django_sitemaps_plus.storing.storage import StoredBytes, address_of, entries_header
@@ -126,7 +126,7 @@ class PageWriter:
         return self._write(self.reader.by_key(lower, upper, most=most))
 
     def _write(self, batches: Iterable[RowBatch]) -> int | None:
-        with rendering_context(self.site):
+        with self.site.rendering():
             for batch, texts in self.reader.texts(batches):
                 if batch.titles:
                     self._titled.append((batch.titles, texts))

@@ -44,7 +44,6 @@ from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
     Site,
     SiteAddress,
-    rendering_context,
 )
 from django_sitemaps_plus.storing import storage
 from django_sitemaps_plus.storing.bad_rows import note_error, note_raised
@@ -394,7 +393,7 @@ def differs(source: SectionSource, page: Page) -> bool:
     return count != page.items or (newest is not None and newest != page.newest)
 
 
-@rendering_context(PLACEHOLDER_SITE)
+@PLACEHOLDER_SITE.rendering()
 def _count_and_newest(source: SectionSource, page: Page) -> tuple[int, float | None]:
     key_range = KeyRange.of(source)
     rows = key_range.rows(*bounds_of(key_range.key, page))

@@ -32,7 +32,7 @@ from django_sitemaps_plus.pagination.queries import (
 )
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 
 from .queries import changes
 from .related import rows_concerned
@@ -53,7 +53,7 @@ class _Row(NamedTuple):
     related: str
 
 
-@rendering_context(PLACEHOLDER_SITE)
+@PLACEHOLDER_SITE.rendering()
 def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> bool:
     """
     Find the pages that own the recorded keys, for ``seconds`` at most.
@@ -88,7 +88,7 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
     return True
 
 
-@rendering_context(PLACEHOLDER_SITE)
+@PLACEHOLDER_SITE.rendering()
 def pages_of(source: SectionSource, keys: Iterable[str]) -> Mapping[str, int]:
     """Return the number of the page that owns each key; empty if that is not known."""
     section = sections().filter(name=source.name).first()

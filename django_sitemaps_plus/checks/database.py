@@ -21,7 +21,7 @@ from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source_of
-from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .locations import check_same_urls
 from .messages import check, message
@@ -102,7 +102,7 @@ def check_current_site(
         return
     domains = dict(sites.objects.values_list("pk", "domain"))
     given = Site.current().base_url
-    host = parse_base_url(given).origin.host if given else ""
+    host = SiteAddress.parse(given).origin.host if given else ""
     others = [pk for pk, domain in domains.items() if domain == host and pk != number]
     if others:
         yield message(

@@ -36,8 +36,6 @@ from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
     Site,
     SiteAddress,
-    parse_base_url,
-    rendering_context,
 )
 
 from .messages import message
@@ -137,7 +135,7 @@ def _check_names(source: SectionSource) -> Iterator[CheckMessage]:
         yield from _check_part(source, item, "names")
     seen = set()
     for language in source.languages:
-        with rendering_context(PLACEHOLDER_SITE, language):
+        with PLACEHOLDER_SITE.rendering(language):
             for item in sitemap.items():
                 problem = _problem_of(sitemap, item)
                 if problem and problem not in seen:
@@ -189,7 +187,7 @@ def _check_constant(source: SectionSource) -> Iterator[CheckMessage]:
         return
     yield from _check_part(source, value, "location")
     try:
-        with rendering_context(PLACEHOLDER_SITE):
+        with PLACEHOLDER_SITE.rendering():
             value = settled(value)
             _refuse(page_of(value) if value else value)
     except (LocationError, NoReverseMatch) as error:
@@ -225,12 +223,12 @@ def _check_path(source: SectionSource) -> Iterator[CheckMessage]:
 def _address() -> SiteAddress:
     """Return the address of BASE_URL; raises ``ConfigurationError`` if it is none."""
     given = Site.current().base_url
-    return parse_base_url(given) if given else PLACEHOLDER_SITE
+    return SiteAddress.parse(given) if given else PLACEHOLDER_SITE
 
 
 def _name_meant(value: Any) -> str:
     """Return what to write where a location is the name of a URL pattern."""
-    with rendering_context(PLACEHOLDER_SITE):
+    with PLACEHOLDER_SITE.rendering():
         if not isinstance(value, str) or problem_of_name(value):
             return ""
     return f" For the URL pattern of that name, write Route({value!r}, …)."
@@ -247,7 +245,7 @@ def check_same_urls(source: SectionSource) -> Iterator[CheckMessage]:
             languages = sitemap.get_languages_for_item(item)
             urls = set()
             for language in languages:
-                with rendering_context(PLACEHOLDER_SITE, language):
+                with PLACEHOLDER_SITE.rendering(language):
                     urls.add(str(sitemap._location((item, language))))
             if len(urls) == len(languages):
                 return

@@ -21,7 +21,7 @@ from django_sitemaps_plus.conf import NAME, get_settings, options_of, refusal
 from django_sitemaps_plus.engines import retired
 from django_sitemaps_plus.engines.base import REDACTED, Engine, MissingExtra
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.sitemaps.site import parse_base_url
+from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 #: The most characters of an alias, for the tables.
 _MAX_ALIAS = 100
@@ -118,7 +118,7 @@ def known_files() -> frozenset[str]:
         settings = get_settings()
         named = [site["BASE_URL"] for site in settings.SITES.values()]
         given = [url for url in (settings.BASE_URL, *named) if url]
-        hosts = [parse_base_url(url).origin.host for url in given]
+        hosts = [SiteAddress.parse(url).origin.host for url in given]
         # Of a pattern of hosts it is enough to know the files that all of them have,
         # and those of the hosts that engines name.
         hosts += [host.lstrip(".") for host in django_settings.ALLOWED_HOSTS]

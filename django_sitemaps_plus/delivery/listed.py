@@ -19,10 +19,7 @@ from django_sitemaps_plus.db import parts
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import pages
 from django_sitemaps_plus.rendering.listing import (
-    entries_of,
-    lastmod_of,
     listed_of,
-    written,
 )
 from django_sitemaps_plus.sitemaps.news import NewsSitemap
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -71,7 +68,7 @@ def still_listed(
                     damaged.remove(pk)
                     seen.add((pk, state.checksum))
                     left = set(locations) - found
-                    found |= listed_of(stored.segment.text(), left, stored.start)
+                    found.update(stored.listed(left))
     else:
         raise NoEndError
     if damaged & {pk for pk, _ in there}:
@@ -123,12 +120,8 @@ def events_of(
     events: dict[str, dict[str, Event]] = {name: {} for name in names}
     for page, stored in storage.read_each(heard):
         if stored is not None:
-            texts = {written(one, stored.start): one for one in locations}
-            entries = entries_of(stored.segment.text(), texts.keys())
             events[page.section.name] |= {
-                texts[item]: Event(
-                    UrlChange.Kind.CHANGED, texts[item], lastmod_of(rest)
-                )
-                for item, rest in entries.items()
+                one: Event(UrlChange.Kind.CHANGED, one, lastmod)
+                for one, lastmod in stored.listed(locations).items()
             }
     return events

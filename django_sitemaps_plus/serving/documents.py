@@ -7,9 +7,8 @@ A page's are stored, or built for the request: by position, or where they cannot
 from __future__ import annotations
 
 import hashlib
-import html
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
@@ -30,11 +29,11 @@ from django_sitemaps_plus.pagination.queries import ledger, pages
 from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.writers import URLSET_FOOTER
-from django_sitemaps_plus.rendering.listing import lastmod_of, listing_of
+from django_sitemaps_plus.rendering.listing import lastmods_of, listed_of
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing import storage
 from django_sitemaps_plus.storing.freshness import (
     PageState,
@@ -89,6 +88,10 @@ class Document:
         """How many bytes the whole file has, not compressed."""
         texts = sum(segment.size for segment in self.segments)
         return texts + sum(map(len, self._around))
+
+    def listed(self, locations: Collection[str], site: SiteAddress) -> dict[str, str]:
+        """Return those of some locations that it lists for a site, with lastmod."""
+        return listed_of(self.body, locations, str(site.origin))
 
     @property
     def _around(self) -> tuple[bytes, bytes]:
@@ -316,7 +319,7 @@ def rows_of_page(
     own = site.with_scheme(source.sitemap.protocol)
     reader = Reader(source, own)
     read = 0
-    with rendering_context(own):
+    with own.rendering():
         if isinstance(page, int):
             batches = reader.by_position(page)
         else:
@@ -329,11 +332,3 @@ def rows_of_page(
             read += len(batch.labels)
             if most is not None and read >= most:
                 return
-
-
-def lastmods_of(body: bytes) -> dict[str, str]:
-    """Return the lastmods of a page, or of the text of some entries, by URL."""
-    return {
-        html.unescape(url.decode()): lastmod_of(rest)
-        for url, rest in listing_of(body).items()
-    }

@@ -48,7 +48,7 @@ from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.news import separate_news
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .documents import Document, document, fresh_documents, joined, page_or_former
 from .listed import ListedPage, ListedPages, list_pages, log_once
@@ -81,7 +81,7 @@ def usable(names: Iterable[str] | None = None) -> list[SectionSource]:
 
 def address(site: SiteAddress, view: str, *args: Any) -> str:
     """Return the absolute address of one of this app's views."""
-    with rendering_context(site):
+    with site.rendering():
         name = f"django_sitemaps_plus:{view}"
         # Of several in one URLconf, the one whose namespace has the site's name.
         path = reverse(name, args=args, current_app=Site.current().name or None)

@@ -32,7 +32,6 @@ from django_sitemaps_plus.pagination.queries import (
     sections_called,
 )
 from django_sitemaps_plus.rendering.digest import definition
-from django_sitemaps_plus.sitemaps.attributes import entries_per_item
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 from django_sitemaps_plus.sitemaps.tenants import current_tenant_key
@@ -249,7 +248,7 @@ def _unless_unusable(item: SectionSource, unusable: set[str]) -> Iterator[None]:
 def _listed_by_position(item: SectionSource) -> list[ListedPage]:
     """Return the pages of a section by position; its items are counted, not read."""
     items, count = position_size(item, PLACEHOLDER_SITE)
-    each = 1 if item.contrib_pages else entries_per_item(item.sitemap)
+    each = 1 if item.contrib_pages else item.entries_per_item
     left = [items * each - number * item.limit for number in range(count)]
     return [
         ListedPage(

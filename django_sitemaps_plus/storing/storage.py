@@ -39,6 +39,7 @@ from django_sitemaps_plus.prepared import (
     update,
 )
 from django_sitemaps_plus.protocol.writers import URLSET_FOOTER, urlset_header
+from django_sitemaps_plus.rendering.listing import listed_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .models import PageFile
@@ -74,6 +75,10 @@ class StoredBytes:
     def start(self) -> str:
         """The scheme and host that they carry: what its paths stand behind."""
         return "/".join(self.origin.split("/", 3)[:3])
+
+    def listed(self, locations: Collection[str]) -> dict[str, str]:
+        """Return those of some locations that the page lists, with their lastmods."""
+        return listed_of(self.segment.text(), locations, self.start)
 
     def for_site(self, site: SiteAddress) -> StoredBytes:
         """Return the entries with the address of ``site``."""

@@ -11,7 +11,7 @@ import pytest
 from django.apps import apps
 from django.core.management import get_commands
 
-from django_sitemaps_plus.health.alerts import NOTE, alerts, errors
+from django_sitemaps_plus.health.alerts import Alert, alerts, errors
 from tests.conftest import Register
 from tests.support.factories import articles
 from tests.support.helpers import ArticleSitemap, run_command
@@ -61,7 +61,7 @@ def test_without_the_audit_the_status_says_what_nobody_has_looked_at(
     articles(3)
     register("article", ArticleSitemap)
     run_command("build_sitemaps")
-    assert [one.level for one in alerts() if UNSEEN in one.text] == [NOTE]
+    assert [one.level for one in alerts() if UNSEEN in one.text] == [Alert.NOTE]
     out, err, code = run_command("ping_sitemaps", "--status")
     text = " ".join(out.split())
     assert f"Note: {UNSEEN}" in text

@@ -138,9 +138,11 @@ def store(*, process_ends: bool) -> None:
 
 
 def alerts(sections: Collection[str] | None) -> Iterator[Any]:
-    from django_sitemaps_plus.health.alerts import Alert, Subject
+    from django_sitemaps_plus.health.alerts import Alert
 
-    said = Alert(subject=Subject.SECTIONS, level="warning", text="The mirror is old.")
+    said = Alert(
+        subject=Alert.Subject.SECTIONS, level="warning", text="The mirror is old."
+    )
     yield from _answer("alerts", [said], sections)
 
 

@@ -22,7 +22,7 @@ from django.utils import timezone
 from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
 from django_sitemaps_plus.protocol.errors import DateError, LocationError
 from django_sitemaps_plus.protocol.locations import Origin, absolute, page_of, quote
-from django_sitemaps_plus.sitemaps.site import SiteAddress, default_language
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .entries import Entry, ListedEntry
 from .together import insert, temporary_database
@@ -214,7 +214,7 @@ class _Comparing:
 
     def see_languages(self, rows: Iterable[tuple[str, int, str]]) -> None:
         """Find out under which languages each path was listed, and is listed now."""
-        default = default_language().lower()
+        default = Site.current().default_language.lower()
         all_before, elsewhere = set[str](), Counter[str]()
         for _, some in groupby(rows, key=itemgetter(0)):
             sides: tuple[set[str], set[str]] = (set(), set())

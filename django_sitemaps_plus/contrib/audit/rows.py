@@ -13,22 +13,18 @@ from typing import Any
 
 from django.db import models
 from django.db.models import F
+from django.db.models.expressions import BaseExpression
 from django.utils import timezone
 
 from django_sitemaps_plus.protocol.dates import parse_w3c
 from django_sitemaps_plus.rendering.digest import definition
-from django_sitemaps_plus.rendering.listing import lastmod_of
+from django_sitemaps_plus.rendering.listing import lastmods_of
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.serving.documents import lastmods_of, rows_of_page
-from django_sitemaps_plus.sitemaps.attributes import (
-    annotated,
-    declared_expressions,
-    is_expression,
-)
+from django_sitemaps_plus.serving.documents import rows_of_page
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
 )
-from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .listed import ListedDocument
 from .models import Finding
@@ -101,18 +97,17 @@ def rows_to_compare(source: SectionSource, site: SiteAddress) -> dict[str, Any]:
         return {}
     items = source.sitemap.items()
     ordered = key.order(items.using(source.database))
-    declared = declared_expressions(source.sitemap)
-    ordered = annotated(ordered, declared, source.sitemap)
-    objects = list(ordered[:REMEMBERED])
+    reader = Reader(source, site)
+    objects = list(reader.annotated(ordered)[:REMEMBERED])
     labels = [key.dumps(key.of(one)) for one in objects]
     by_label = dict(zip(labels, objects, strict=True))
-    reader = Reader(source, site)
     dates = _dates(getattr(source.sitemap, "lastmod", None))
     rows: _Rows = {}
-    with rendering_context(site):
+    with site.rendering():
         for batch, texts in reader.texts(reader.objects(objects, labels)):
             for label, text in zip(batch.labels, texts.each(), strict=True):
-                lastmod = lastmod_of((text or "").encode())
+                dates_of_urls = lastmods_of((text or "").encode()).values()
+                lastmod = next(filter(None, dates_of_urls), "")
                 rows[label] = (lastmod, *_columns(by_label[label], dates, lastmod))
     return {"definition": definition(source).digest, "rows": rows}
 
@@ -141,9 +136,8 @@ def moved_alone(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def _dates(lastmod: Any) -> set[str]:
     """Return the columns that a declared lastmod is made of; none of a method's."""
-    if not is_expression(lastmod):
-        return set()
-    parts: list[Any] = [lastmod] if isinstance(lastmod, F) else [*lastmod.flatten()]
+    is_composed = isinstance(lastmod, BaseExpression)
+    parts: list[Any] = [*lastmod.flatten()] if is_composed else [lastmod]
     fields: list[Any] = [part for part in parts if isinstance(part, F)]
     return {field.name for field in fields}
 

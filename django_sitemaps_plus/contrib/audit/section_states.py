@@ -14,7 +14,6 @@ from django_sitemaps_plus.sitemaps.sections import (
     object_path_reason,
     source,
 )
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 
 #: How many bad rows, and pages with an error, are shown.
 _SHOWN = 5
@@ -75,7 +74,7 @@ def _state(name: str, stored: Mapping[str, Sums] | None) -> SectionState:
         found.object_path = found.object_path or "it is paged by position"
     else:
         found.key = list(section.key.names)
-        read_as = Reader(section, PLACEHOLDER_SITE).read_as
+        read_as = Reader(section).read_as
         found.object_path, found.read_as = read_as.why, str(read_as)
     if stored is not None:
         found.filled = False

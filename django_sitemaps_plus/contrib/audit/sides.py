@@ -48,12 +48,7 @@ from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import (
-    Site,
-    SiteAddress,
-    default_language,
-    rendering_context,
-)
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing.bad_rows import are_too_bad, too_many
 
 from .asking import coming_back
@@ -94,7 +89,7 @@ def registered_entries(
             left_out: list[BadRow] = []
             for number, reader, batches in pages_as_built(source, address):
                 texts, rows, listed = list[str](), 0, 0
-                with rendering_context(address):
+                with address.rendering():
                     for batch, some in reader.texts(batches):
                         texts.append(some.whole)
                         rows += len(batch.labels)
@@ -151,7 +146,7 @@ def pages_as_built(
     batches = Reader(source, site).by_key(None, None, source.limit)
     for number in count(1):
         # Not across the yield: a caller that stops there would stay in it.
-        with rendering_context(site):
+        with site.rendering():
             first = next(batches, None)
         if first is None:
             return
@@ -197,7 +192,7 @@ def of_dict(
                 try:
                     with (
                         _noted(problems, what),
-                        rendering_context(site),
+                        site.rendering(),
                         coming_back(),
                     ):
                         if handler is None:
@@ -224,7 +219,7 @@ def paths_of(sitemaps: Any, site: SiteAddress) -> list[str]:
     """Return the paths at which the site's view lists a dict, one for each language."""
     paths = dict[str, None]()
     for language in _languages():
-        with rendering_context(site, language):
+        with site.rendering(language):
             paths[_path_of(sitemaps)] = None
     return list(filter(None, paths))
 
@@ -276,7 +271,7 @@ def of_url_name(
         entries: list[Entry] = []
         with (
             _noted(problems, parts.path),
-            rendering_context(site),
+            site.rendering(),
             coming_back(),
         ):
             response = handler.get_response(_request(site, parts.path, query))
@@ -291,14 +286,14 @@ def paths_of_name(name: str, site: SiteAddress) -> list[str]:
     """Return the paths of a URL name without arguments, in all languages."""
     paths = dict[str, None]()
     for language in _languages():
-        with rendering_context(site, language), suppress(NoReverseMatch):
+        with site.rendering(language), suppress(NoReverseMatch):
             paths[reverse(name)] = None
     return list(paths)
 
 
 def _languages() -> tuple[str, ...]:
     """Return the languages that addresses may have, the default one first."""
-    return default_language(), *dict(django_settings.LANGUAGES)
+    return Site.current().default_language, *dict(django_settings.LANGUAGES)
 
 
 def is_contrib(path: str, site: SiteAddress) -> bool:
@@ -326,7 +321,7 @@ def ours_in(sitemaps: Mapping[str, Any]) -> list[str]:
 
 def _resolved(path: str, site: SiteAddress) -> ResolverMatch:
     local = f"/{path.removeprefix(site.prefix)}"
-    with rendering_context(site, get_language_from_path(local)):
+    with site.rendering(get_language_from_path(local)):
         return resolve(local)
 
 

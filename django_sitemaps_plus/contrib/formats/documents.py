@@ -26,7 +26,7 @@ from django_sitemaps_plus.serving.index import (
     with_ending,
 )
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .conf import formats
 from .feeds import ATOM_TYPE, RSS_TYPE, Feed, FeedEntry, atom, rss
@@ -66,7 +66,7 @@ def all_documents(site: SiteAddress) -> Iterator[tuple[str, Callable[[], Documen
 
 def llms_text(head: Mapping[str, str], site: SiteAddress) -> str:
     """Return ``/llms.txt``: the sections of a site that have a title."""
-    with rendering_context(site):
+    with site.rendering():
         links = [
             Link(
                 title,

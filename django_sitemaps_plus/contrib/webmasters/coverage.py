@@ -9,7 +9,6 @@ again: if it were left out, URLs that are new would be drawn more often than oth
 
 from __future__ import annotations
 
-import html
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -35,7 +34,7 @@ from django_sitemaps_plus.engines.base import (
 from django_sitemaps_plus.health.words import seconds_of
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.protocol.errors import printable
-from django_sitemaps_plus.rendering.listing import lastmod_of, listing_of
+from django_sitemaps_plus.rendering.listing import lastmods_of
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
@@ -218,17 +217,15 @@ class Work:
         is_drawn = not _is_whole(every)
         sizes = [page.entries or 0 for page in every]
         wanted = drawn(sizes, count if is_drawn else _WHOLE)
-        found, is_known = dict[str, tuple[str, bytes]](), True
+        found, is_known = dict[str, tuple[str, str]](), True
         address = self.site.with_scheme(source(name).sitemap.protocol)
         for page, stored in storage.read_each([every[number] for number in wanted]):
             is_known = is_known and stored is not None
             text = stored.text_for(address) if stored else b""
-            own = list(listing_of(text).items())
+            own = list(lastmods_of(text).items())
             for place in wanted[every.index(page)]:
                 if place < len(own):
-                    location, rest = own[place]
-                    url = html.unescape(location.decode())
-                    found[digest_of(url)] = url, rest
+                    found[digest_of(own[place][0])] = own[place]
         if is_drawn:
             # What was inspected whole is not a sample of what it has grown to.
             inspected().filter(section=name, is_drawn=False).delete()
@@ -242,7 +239,7 @@ class Work:
                 url=found[one][0],
                 digest=one,
                 is_drawn=is_drawn,
-                lastmod=seconds_of(lastmod_of(found[one][1])),
+                lastmod=seconds_of(found[one][1]),
             )
             for one in due[:count]
         ]

@@ -23,7 +23,7 @@ from django_sitemaps_plus.delivery.models import Submission
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import CheckResult, Engine
 from django_sitemaps_plus.health import alerts as attention
-from django_sitemaps_plus.health.alerts import ERROR, Alert
+from django_sitemaps_plus.health.alerts import Alert
 from django_sitemaps_plus.health.check import check
 from django_sitemaps_plus.health.engines import EngineHealth, all_engines
 from django_sitemaps_plus.hooks import Report
@@ -324,7 +324,7 @@ class Command(SitemapsCommand):
                 self.say(line)
             self.say(f"Due for more than 15 minutes: {counted(late, 'submission')}.")
             for alert in alerts:
-                if alert.level != ERROR:
+                if alert.level != Alert.ERROR:
                     text = f"{alert.level.title()}: {alert.sentence}"
                     self.say("\n".join(standing.wrapped(text)))
         wrong = [alert.sentence for alert in attention.errors(alerts)]

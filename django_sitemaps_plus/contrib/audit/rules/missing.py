@@ -15,7 +15,7 @@ from django_sitemaps_plus.contrib.audit.kinds import _, warning
 from django_sitemaps_plus.management.utils import counted
 from django_sitemaps_plus.protocol.robots import Group
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.sitemaps.url_patterns import known_names
 
 from . import Answered
@@ -47,7 +47,7 @@ def candidates(
 ) -> dict[str, Unlisted]:
     """Return pages by URL: the first of each model in no section, and routes."""
     found: dict[str, Unlisted] = {}
-    with rendering_context(site):
+    with site.rendering():
         for path, one in [*_models(sources), *(_routes() if fetches else ())]:
             url = site.url(path) if path.startswith("/") else path
             is_silenced = f"{UNLISTED}.{one.name}" in settings.SILENCED_SYSTEM_CHECKS
