@@ -81,7 +81,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "get_connection_params": "db",
         "in_atomic_block": (
             "building/page_build building/pages changes/hints changes/recorder db "
-            "delivery/side_by_side hooks pagination/queries"
+            "delivery/engines hooks pagination/queries"
         ),
         "is_usable": "building/pages changes/hints",
         "needs_rollback": "db",
@@ -102,7 +102,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "quote_name": "contrib/wagtail pagination/places",
     },
     "django.db.backends.sqlite3.base.DatabaseWrapper": {
-        "is_in_memory_db": "delivery/side_by_side",
+        "is_in_memory_db": "delivery/engines",
     },
     "django.db.migrations.executor": {
         "MigrationExecutor": "checks/database",
@@ -219,7 +219,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_from_testcase": "changes/recorder",
     },
     "django.db.utils.ConnectionHandler": {
-        "close_all": "delivery/side_by_side delivery/thread",
+        "close_all": "delivery/engines delivery/thread",
     },
     "django.db.utils.ConnectionRouter": {
         "allow_migrate_model": "db",

@@ -7,14 +7,12 @@ Nothing of them is stored, and search engines are not notified of their changes.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.core.paginator import EmptyPage
 from django.db import Error as DatabaseError
-from django.db.models import QuerySet
 
 from django_sitemaps_plus.changes.queries import changes, related_states
 from django_sitemaps_plus.conf import get_settings
@@ -31,29 +29,13 @@ from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
     SiteAddress,
 )
-from django_sitemaps_plus.storing.bad_rows import are_too_bad, log_bad, too_many
+from django_sitemaps_plus.storing.bad_rows import log_bad
 
 from .page_writer import raises
 
 logger = logging.getLogger("django_sitemaps_plus")
 
 _MARK = ORIGIN_MARK.encode()
-
-
-def position_size(source: SectionSource, site: SiteAddress) -> tuple[int, int]:
-    """Return how many items a section by position has, and on how many pages."""
-    with source.context(site):
-        if source.contrib_pages:
-            paginator = source.sitemap.paginator
-            return int(paginator.count), int(paginator.num_pages)
-        items = source.items()
-        count = items.count() if isinstance(items, QuerySet) else len(items)
-    return count, max(1, math.ceil(count / source.items_per_page))
-
-
-def position_pages(source: SectionSource) -> int:
-    """Return how many pages a section has that is paged by position."""
-    return position_size(source, PLACEHOLDER_SITE)[1]
 
 
 @PLACEHOLDER_SITE.rendering()
@@ -123,8 +105,8 @@ def by_position(
                 entries += texts.entries
                 lastmods += batch.declared_lastmods()
         tally = reader.tally
-        if are_too_bad(len(tally.bad), rows, entries):
-            problem = too_many(tally.bad, rows, f"{source.name}-{number}")
+        if tally.is_too_bad(rows, entries):
+            problem = tally.too_many(rows, f"{source.name}-{number}")
             logger.error(problem)
             raise TooManyBadRows(problem)
         log_bad(source.name, tally)
@@ -160,7 +142,7 @@ def position_page(
     Raises ``ConfigurationError`` if that is more than a page may hold.
     """
     source = _of_one_run(source)
-    if not 1 <= number <= position_size(source, site)[1]:
+    if not 1 <= number <= source.position_size(site)[1]:
         return None
     try:
         return by_position([source], number, site)

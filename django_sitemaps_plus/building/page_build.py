@@ -70,7 +70,6 @@ from django_sitemaps_plus.storing.bad_rows import (
     log_bad,
     note_error,
     shown,
-    to_correct,
 )
 from django_sitemaps_plus.storing.freshness import (
     Served,
@@ -207,7 +206,7 @@ class Build:
             kept = " The page keeps its former bytes." if self.former else ""
             writer.refuse_bad(str(self.page), kept)
         except TooManyBadRows as error:
-            faulty = to_correct(writer.bad, writer.items)
+            faulty = writer.reader.tally.to_correct(writer.items)
             note_error(self.page, str(error), faulty)
             raise
 

@@ -14,7 +14,6 @@ from django.db import DatabaseError, connections, router
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Model
 
-from django_sitemaps_plus.building.by_position import position_pages
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.pagination.queries import ledger
@@ -162,7 +161,7 @@ def _check_position(source: SectionSource) -> Iterator[CheckMessage]:
     try:
         if model_of(source) is not None:
             return  # the check of its class says so
-        count = position_pages(source)
+        count = source.position_pages
     except ConfigurationError:
         return  # E008 says so
     except Exception as error:  # items may raise whatever they like

@@ -11,12 +11,12 @@ from django.core.checks import CheckMessage, Tags
 from django.test import RequestFactory
 from django.urls import NoReverseMatch, ResolverMatch, reverse
 
-from django_sitemaps_plus.contrib_views import is_own
 from django_sitemaps_plus.db import NoQueriesError, no_queries
 from django_sitemaps_plus.exceptions import describe
 from django_sitemaps_plus.health.answering import APP, ROBOTS, others
 from django_sitemaps_plus.protocol.robots import closed, read, sitemaps_of
 from django_sitemaps_plus.serving.index import INCLUDE, address
+from django_sitemaps_plus.serving.responses import is_own
 from django_sitemaps_plus.sitemaps.site import (
     PLACEHOLDER_SITE,
     Site,

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 
 from django.db.models import Sum
 
-from django_sitemaps_plus.building.by_position import position_all, position_size
+from django_sitemaps_plus.building.by_position import position_all
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.url_changes import Event
 from django_sitemaps_plus.db import parts
@@ -100,7 +100,7 @@ def _listed_by_position(
         section = source(name)
         if section.key is not None:
             return set()
-        if position_size(section, site)[0] > MOST_ITEMS:
+        if section.position_size(site)[0] > MOST_ITEMS:
             return None
         origin = str(site.with_scheme(section.sitemap.protocol).origin)
         bodies = (page.body for page in position_all(section, site))

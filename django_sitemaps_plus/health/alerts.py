@@ -19,8 +19,14 @@ from django_sitemaps_plus.changes.models import Change, UrlChange
 from django_sitemaps_plus.changes.queries import changes, url_changes
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import tables_exist
-from django_sitemaps_plus.delivery import gate, guards, workers
-from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery import gate, workers
+from django_sitemaps_plus.delivery.engines import (
+    EngineHealth,
+    Health,
+    check_site,
+    engines,
+    why_refused,
+)
 from django_sitemaps_plus.delivery.gate import FEW
 from django_sitemaps_plus.delivery.models import LATE, EngineState, Submission
 from django_sitemaps_plus.pagination.lately import most_listed
@@ -41,7 +47,6 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import Site
 
 from .answering import ROBOTS, others
-from .engines import EngineHealth, Health, all_engines
 from .unlooked import is_audited, unaudited
 from .words import ago, number
 
@@ -122,7 +127,7 @@ def alerts(
 
 def _closed() -> Iterator[Alert]:
     """Yield that a public site is closed to all; where engines are, they say so."""
-    address, debug, robots = guards.check_site()
+    address, debug, robots = check_site()
     if not engines() and address.is_good and debug.is_good and not robots.is_good:
         yield Alert(subject=Alert.Subject.ENGINES, text=robots.text)
 
@@ -158,10 +163,10 @@ def own_alerts(
         result += section_alerts(registry.sources())
         result += _late_changes()
     if Alert.Subject.ENGINES in subjects and engines():
-        why = guards.why_refused() if refusal is None else refusal
+        why = why_refused() if refusal is None else refusal
         chosen = [
             one
-            for one in all_engines(why)
+            for one in EngineHealth.all(why)
             if aliases is None or one.state.engine in aliases
         ]
         result += [*_refused(chosen, why), *_engine_alerts(chosen), *_failed(chosen)]

@@ -6,8 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from django_sitemaps_plus import hooks
-from django_sitemaps_plus.delivery import guards
-from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.engines import check_site, engines, forced
 from django_sitemaps_plus.engines import asking, own_files
 from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.pagination.queries import row_of, sections
@@ -34,14 +33,14 @@ def check(
     with the errors of ``alerts``. It asks the site and the engines over the network,
     which may take some seconds for each.
     """
-    found = [(SITE, one) for one in guards.check_site(force=force)]
+    found = [(SITE, one) for one in check_site(force=force)]
     site, missing = Site.current().address(), [*missing_tables()]
     if site is not None:
         origin = str(site.origin)
         robots = own_files.check_live_robots(
             origin, timeout=CHECK_TIMEOUT, private=force
         )
-        crawling = guards.forced(robots) if force else robots
+        crawling = forced(robots) if force else robots
         looked = {SITE: [crawling]}
         for alias in aliases:
             engine = engines()[alias]
@@ -57,7 +56,7 @@ def check(
     began = time.time()
     # A copy that is not to be looked at, as --force would: robots.txt closes it, or its
     # address is private. What fails is looked at.
-    if site is not None and (crawling.is_good or not guards.forced(robots).is_good):
+    if site is not None and (crawling.is_good or not forced(robots).is_good):
         # Last: who asks for the sitemap has what was never built be built.
         closed = not robots.is_good
         for one in hooks.checks(site, force=force, closed=closed, kind=CheckResult):

@@ -64,12 +64,6 @@ def listed_of(body: bytes, locations: Collection[str], origin: str) -> dict[str,
     return {texts[text]: lastmod_of(rest) for text, rest in found.items()}
 
 
-def count_repeated(body: bytes) -> int:
-    """Return how many entries of a page list a URL that an earlier one lists."""
-    locations = locations_of(body)
-    return len(locations) - len(set(locations))
-
-
 def written(location: str, origin: str) -> bytes:
     """Return a location, a path of the site or a whole URL, as a page writes it."""
     whole = f"{origin}{location}" if location.startswith("/") else location

@@ -70,7 +70,8 @@ from .columns import (
     TextLocations,
     latest_believed,
 )
-from .listing import listing_of, location_of
+from .digest import definition
+from .listing import lastmods_of, listing_of, location_of
 from .related_rows import attach
 from .row_path import RowPlan
 from .serializer import Serializer
@@ -99,6 +100,11 @@ class Reader:
     def sitemap(self) -> AnySitemap:
         """The section's sitemap."""
         return self.source.sitemap
+
+    @property
+    def definition(self) -> str:
+        """The digest of what the bytes depend on besides the rows."""
+        return definition(self.source).digest
 
     @cached_property
     def read_as(self) -> AsColumns:
@@ -134,6 +140,15 @@ class Reader:
         serializer = self.serializer()
         for batch in batches:
             yield batch, serializer.items(batch, self.tally)
+
+    def lastmods(
+        self, batches: Iterable[RowBatch]
+    ) -> Iterator[tuple[Any, dict[str, str]]]:
+        """Yield what each item is called, and the lastmods of its URLs."""
+        for batch, texts in self.texts(batches):
+            for label, text in zip(batch.labels, texts.each(), strict=True):
+                body = (text or "").replace(ORIGIN_MARK, str(self.site.origin))
+                yield label, lastmods_of(body.encode())
 
     # By key
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -20,20 +20,29 @@ from django_sitemaps_plus.building.by_position import (
     position_page,
 )
 from django_sitemaps_plus.building.page_writer import raises
-from django_sitemaps_plus.building.pages import find, serve, stored_version
+from django_sitemaps_plus.building.pages import expire, find, serve, stored_version
+from django_sitemaps_plus.building.refresh import assign_all, refresh_all
+from django_sitemaps_plus.changes.assignment import Bounds
+from django_sitemaps_plus.changes.queries import changes
+from django_sitemaps_plus.changes.recorder import remembers, write_remembered
 from django_sitemaps_plus.db import has_failed
-from django_sitemaps_plus.exceptions import NotReady, TooManyBadRows, UnusableError
+from django_sitemaps_plus.exceptions import (
+    Busy,
+    NotReady,
+    TooManyBadRows,
+    UnusableError,
+)
 from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, fill
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import ledger, pages
+from django_sitemaps_plus.pagination.queries import ledger, pages, sections
 from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES
-from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.writers import URLSET_FOOTER
-from django_sitemaps_plus.rendering.listing import lastmods_of, listed_of
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.rendering.listing import listed_of
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 from django_sitemaps_plus.storing import storage
 from django_sitemaps_plus.storing.freshness import (
     PageState,
@@ -69,6 +78,8 @@ class Document:
     #: The ``next_number`` of a page's section: another one than when the pages were
     #: listed if one was divided since. 0 if it is not of the ledger.
     next_number: int = 0
+    #: Of a page that was built for the request: which rows are left out, or lack a tag.
+    problems: Sequence[tuple[str, str]] = ()
 
     @property
     def packed(self) -> bytes:
@@ -206,6 +217,42 @@ def page_document(
     return served_document(serve(item, page, site), own)
 
 
+def rebuild(item: SectionSource, page: Page, site: SiteAddress) -> bool:
+    """
+    Compare a page with its rows now; return whether its bytes changed.
+
+    Raises ``NotReady`` if it keeps its former bytes, and what ``serve`` raises.
+    """
+    expire(page)
+    served = serve(item, page, site)
+    if problem := served.problem or served.page.error:
+        raise NotReady(problem)
+    return served.page.checksum != page.checksum
+
+
+#: Changes, and pages that they concern, for which a request rebuilds these.
+_MOST_CHANGES, _MOST_PAGES = 500, 10
+
+
+def rebuild_waiting(sources: Sequence[SectionSource], site: SiteAddress) -> None:
+    """
+    Rebuild the pages of some sections whose rows were saved, for a request.
+
+    Many are left to the background.
+    """
+    for source in sources:
+        database = definition(source).database
+        if remembers(database, source.name):
+            write_remembered(database)
+    rows = changes().filter(section__in=[source.name for source in sources])
+    waiting = list(rows.values_list("section", flat=True)[: _MOST_CHANGES + 1])
+    if 0 < len(waiting) <= _MOST_CHANGES:
+        changed = [source for source in sources if source.name in waiting]
+        assign_all(changed)
+        address = Site.current().stored_address(site)
+        refresh_all(changed, address, most=_MOST_PAGES)
+
+
 def documents_by_position(item: SectionSource, site: SiteAddress) -> Iterator[Document]:
     """Yield all pages of a section by position, in their order, built now."""
     for built in position_all(item, site):
@@ -218,7 +265,11 @@ def _of_entries(built: Entries, item: SectionSource) -> Document:
     _, start, rest = body.partition(b"<url>")
     entries = start + rest.removesuffix(URLSET_FOOTER) if start else b""
     return Document(
-        _tag(body), (segment_of(entries),), built.entries, frozenset(item.media)
+        _tag(body),
+        (segment_of(entries),),
+        built.entries,
+        frozenset(item.media),
+        problems=tuple((one.label, one.reason) for one in [*built.bad, *built.omitted]),
     )
 
 
@@ -304,6 +355,17 @@ def cache_tag(document: str, site: str = "") -> str:
     return quote(f"{name}/{document}" if name else document)
 
 
+@PLACEHOLDER_SITE.rendering()
+def pages_of(source: SectionSource, keys: Iterable[str]) -> Mapping[str, int]:
+    """Return the number of the page that owns each key; empty if that is not known."""
+    section = sections().filter(name=source.name).first()
+    try:
+        bounds = None if section is None else Bounds.of(source, section)
+        return {} if bounds is None else bounds.pages(keys)
+    except Busy:
+        return {}
+
+
 def rows_of_page(
     source: SectionSource,
     page: Page | int,
@@ -313,22 +375,15 @@ def rows_of_page(
     """
     Yield the key of each row of a page, and the lastmods of the URLs that it lists.
 
-    They are read again, about ``most`` of them. Of a page by position, given by its
+    They are read again, at most ``most`` of them. Of a page by position, given by its
     number, in place of keys what the items are called.
     """
     own = site.with_scheme(source.sitemap.protocol)
     reader = Reader(source, own)
-    read = 0
     with own.rendering():
         if isinstance(page, int):
             batches = reader.by_position(page)
         else:
             bounds = bounds_of(KeyRange.of(source).key, page)
             batches = reader.by_key(*bounds, most or source.limit)
-        for batch, texts in reader.texts(batches):
-            for label, text in zip(batch.labels, texts.each(), strict=True):
-                body = (text or "").replace(ORIGIN_MARK, str(own.origin)).encode()
-                yield label, lastmods_of(body)
-            read += len(batch.labels)
-            if most is not None and read >= most:
-                return
+        yield from islice(reader.lastmods(batches), most)

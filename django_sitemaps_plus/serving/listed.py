@@ -18,7 +18,7 @@ from django.db import Error as DatabaseError
 from django.db import connections
 from django.db.models import Exists, OuterRef
 
-from django_sitemaps_plus.building.by_position import forget_stored, position_size
+from django_sitemaps_plus.building.by_position import forget_stored
 from django_sitemaps_plus.changes.queries import changes
 from django_sitemaps_plus.changes.recorder import remembers
 from django_sitemaps_plus.db import has_failed, tables_exist
@@ -33,7 +33,6 @@ from django_sitemaps_plus.pagination.queries import (
 )
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 from django_sitemaps_plus.sitemaps.tenants import current_tenant_key
 from django_sitemaps_plus.storing.freshness import is_due, page_rows
 
@@ -247,7 +246,7 @@ def _unless_unusable(item: SectionSource, unusable: set[str]) -> Iterator[None]:
 
 def _listed_by_position(item: SectionSource) -> list[ListedPage]:
     """Return the pages of a section by position; its items are counted, not read."""
-    items, count = position_size(item, PLACEHOLDER_SITE)
+    items, count = item.position_size()
     each = 1 if item.contrib_pages else item.entries_per_item
     left = [items * each - number * item.limit for number in range(count)]
     return [

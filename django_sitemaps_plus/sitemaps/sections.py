@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -138,6 +139,21 @@ class SectionSource:
     def items_per_page(self) -> int:
         """How many items fit on a page, in all their languages."""
         return max(1, self.limit // self.entries_per_item)
+
+    def position_size(self, site: SiteAddress = PLACEHOLDER_SITE) -> tuple[int, int]:
+        """Return how many items it has by position, and on how many pages."""
+        with self.context(site):
+            if self.contrib_pages:
+                paginator = self.sitemap.paginator
+                return int(paginator.count), int(paginator.num_pages)
+            items = self.items()
+            count = items.count() if isinstance(items, QuerySet) else len(items)
+        return count, max(1, math.ceil(count / self.items_per_page))
+
+    @property
+    def position_pages(self) -> int:
+        """How many pages it has by position."""
+        return self.position_size()[1]
 
     @property
     def media(self) -> list[str]:

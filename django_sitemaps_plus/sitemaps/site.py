@@ -29,6 +29,8 @@ from django.http import HttpRequest
 from django.urls import (
     Resolver404,
     ResolverMatch,
+    URLResolver,
+    get_resolver,
     get_script_prefix,
     get_urlconf,
     resolve,
@@ -332,6 +334,10 @@ class Site:
         name = host[:colon] if colon > host.rfind("]") else host
         return replace(address, origin=Origin(scheme=address.origin.scheme, host=name))
 
+    def route_names(self) -> Iterator[str]:
+        """Yield the names of its URL patterns, as ``reverse()`` knows them."""
+        return known_names(get_resolver(self.urlconf))
+
     def resolved(self, path: str) -> ResolverMatch | None:
         """
         Return what answers a path in the site's URLconf; None if nothing does.
@@ -343,6 +349,18 @@ class Site:
                 return resolve(path, self.urlconf)
             except Resolver404:
                 return None
+
+
+def known_names(
+    resolver: URLResolver, path: str = "", outer: tuple[URLResolver, ...] = ()
+) -> Iterator[str]:
+    """Yield every name that reverse() knows, with its namespaces."""
+    for name in resolver.reverse_dict:
+        if isinstance(name, str):
+            yield path + name
+    for namespace, (_, inner) in resolver.namespace_dict.items():
+        if inner not in outer:  # a URLconf may include itself
+            yield from known_names(inner, f"{path}{namespace}:", (*outer, inner))
 
 
 def known_sites() -> str:

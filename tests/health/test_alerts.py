@@ -15,12 +15,11 @@ from django.utils import timezone
 
 from django_sitemaps_plus import NewsSitemap
 from django_sitemaps_plus.delivery import workers
-from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.engines import EngineHealth, Health, engines
 from django_sitemaps_plus.delivery.gate import pass_on
 from django_sitemaps_plus.engines.base import Answer, Outcome
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.health.alerts import Alert, alerts, errors
-from django_sitemaps_plus.health.engines import Health, all_engines
 from django_sitemaps_plus.models import (
     Change,
     EngineState,
@@ -200,7 +199,7 @@ def test_each_wrong_is_red(
 
 def test_a_rejection_is_a_warning_once_the_engine_accepts_again(sound: None) -> None:
     rejects(None)
-    assert [one.health for one in all_engines("")] == [Health.REJECTING]
+    assert [one.health for one in EngineHealth.all("")] == [Health.REJECTING]
     out, _, _ = run_command("ping_sitemaps", "--status")
     assert "Health        rejects what is sent: No such key." in out
     happened("/c/")
@@ -208,7 +207,7 @@ def test_a_rejection_is_a_warning_once_the_engine_accepts_again(sound: None) -> 
     out, _, code = run_command("ping_sitemaps", "--status")
     assert "Warning: one: 1 submission failed. The last one:" in out
     assert code == 0
-    assert [one.is_failing for one in all_engines("")] == [False]
+    assert [one.is_failing for one in EngineHealth.all("")] == [False]
 
 
 def test_an_engine_that_failed_may_be_taken_out(sound: None, settings: Any) -> None:

@@ -17,8 +17,6 @@ from django.db.models.expressions import BaseExpression
 from django.utils import timezone
 
 from django_sitemaps_plus.protocol.dates import parse_w3c
-from django_sitemaps_plus.rendering.digest import definition
-from django_sitemaps_plus.rendering.listing import lastmods_of
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.serving.documents import rows_of_page
 from django_sitemaps_plus.sitemaps.sections import (
@@ -78,7 +76,7 @@ def moves(document: ListedDocument, source: SectionSource, site: SiteAddress) ->
     page = document.page
     if page is None:
         return False
-    before = lastmods_of(document.read())
+    before = {one.location: one.lastmod for one in document.listed()}
     time.sleep(max(0.0, document.read_at + _TICK - time.time()))
     after: dict[str, str] = {}
     for _, lastmods in rows_of_page(source, page, site, _AGAIN):
@@ -104,12 +102,10 @@ def rows_to_compare(source: SectionSource, site: SiteAddress) -> dict[str, Any]:
     dates = _dates(getattr(source.sitemap, "lastmod", None))
     rows: _Rows = {}
     with site.rendering():
-        for batch, texts in reader.texts(reader.objects(objects, labels)):
-            for label, text in zip(batch.labels, texts.each(), strict=True):
-                dates_of_urls = lastmods_of((text or "").encode()).values()
-                lastmod = next(filter(None, dates_of_urls), "")
-                rows[label] = (lastmod, *_columns(by_label[label], dates, lastmod))
-    return {"definition": definition(source).digest, "rows": rows}
+        for label, lastmods in reader.lastmods(reader.objects(objects, labels)):
+            lastmod = next(filter(None, lastmods.values()), "")
+            rows[label] = (lastmod, *_columns(by_label[label], dates, lastmod))
+    return {"definition": reader.definition, "rows": rows}
 
 
 def moved_alone(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

@@ -38,18 +38,16 @@ from django.utils import timezone
 from django.utils.translation import get_language_from_path
 
 from django_sitemaps_plus import Sitemap
-from django_sitemaps_plus.building.by_position import position_pages
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.contrib_views import is_own
 from django_sitemaps_plus.exceptions import describe
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, Origin
-from django_sitemaps_plus.rendering.columns import BadRow, RowBatch
+from django_sitemaps_plus.rendering.columns import RowBatch
 from django_sitemaps_plus.rendering.reader import Reader
+from django_sitemaps_plus.serving.responses import is_own
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
-from django_sitemaps_plus.storing.bad_rows import are_too_bad, too_many
 
 from .asking import coming_back
 from .entries import Entry, ListedEntry, Unreadable, entries_of_page, parse, walk
@@ -86,7 +84,7 @@ def registered_entries(
         with _noted(problems, f"Section {name!r}"):
             source = sections.source(name)
             address = site.with_scheme(source.sitemap.protocol)
-            left_out: list[BadRow] = []
+            left_out = list[str]()
             for number, reader, batches in pages_as_built(source, address):
                 texts, rows, listed = list[str](), 0, 0
                 with address.rendering():
@@ -94,19 +92,17 @@ def registered_entries(
                         texts.append(some.whole)
                         rows += len(batch.labels)
                         listed += some.entries
-                bad = reader.tally.bad
-                if (bad and get_settings().ON_ERROR == "raise") or are_too_bad(
-                    len(bad), rows, listed
-                ):
-                    problems.append(too_many(bad, rows, f"{name}-{number}"))
+                tally = reader.tally
+                raises = bool(tally.bad) and get_settings().ON_ERROR == "raise"
+                if raises or tally.is_too_bad(rows, listed):
+                    problems.append(tally.too_many(rows, f"{name}-{number}"))
                     continue
-                left_out += bad
+                left_out += (f"{row.label}: {row.reason}" for row in tally.bad)
                 text = "".join(texts).replace(ORIGIN_MARK, str(address.origin))
                 entries = entries_of_page(text.encode())
                 yield from ((name, entry) for entry in entries)
             problems += [
-                f"Section {name!r} leaves out row {row.label}: {row.reason}."
-                for row in left_out[:_NAMED]
+                f"Section {name!r} leaves out row {row}." for row in left_out[:_NAMED]
             ]
             if len(left_out) > _NAMED:
                 problems.append(
@@ -139,7 +135,7 @@ def pages_as_built(
     Of each its number, its reader and its rows.
     """
     if source.key is None:
-        for number in range(1, position_pages(source) + 1):
+        for number in range(1, source.position_pages + 1):
             of_page = Reader(source, site)
             yield number, of_page, of_page.by_position(number)
         return

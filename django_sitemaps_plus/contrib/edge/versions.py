@@ -13,7 +13,6 @@ from contextlib import suppress
 from urllib.parse import quote
 
 from django_sitemaps_plus import hooks
-from django_sitemaps_plus.building.by_position import position_pages
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.protocol.limits import MAX_INDEX_ENTRIES
@@ -78,7 +77,7 @@ def _built_pages(source: SectionSource, site: SiteAddress) -> Iterator[Version]:
     """Yield the pages of a section by position, which are built for it."""
     numbers = range(1, 2)
     with suppress(Exception):  # items() may raise whatever it likes: the log says so
-        numbers = range(1, position_pages(source) + 1)
+        numbers = range(1, source.position_pages + 1)
     for number in numbers:
         version: str | None = None
         with suppress(SitemapsPlusError):

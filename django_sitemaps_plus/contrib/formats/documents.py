@@ -11,14 +11,13 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from django_sitemaps_plus.building.refresh import rebuild_waiting
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.models import UrlChange
 from django_sitemaps_plus.protocol.dates import moment, parse_w3c
 from django_sitemaps_plus.protocol.errors import DateError
 from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
-from django_sitemaps_plus.serving.documents import Document, document
+from django_sitemaps_plus.serving.documents import Document, document, rebuild_waiting
 from django_sitemaps_plus.serving.index import (
     address,
     index_places,

@@ -13,7 +13,6 @@ from typing import Final
 
 from django_sitemaps_plus.hooks import Derived
 from django_sitemaps_plus.protocol.markup import escape
-from django_sitemaps_plus.rendering.listing import locations_of
 from django_sitemaps_plus.serving.documents import Document
 from django_sitemaps_plus.serving.index import extra_sitemaps
 from django_sitemaps_plus.sitemaps.site import SiteAddress
@@ -24,6 +23,8 @@ _TEXT: Final = "text/plain; charset=utf-8"
 #: Of what XML escapes, these may be in a URL: the others are percent-encoded. The
 #: ampersand comes last, or "&amp;apos;" would be unescaped twice.
 _ENTITIES = (b"&apos;", b"'"), (b"&amp;", b"&")
+#: The locations of entries, as they are written.
+_LOCATION = re.compile(rb"<url><loc>([^<]*)</loc>")
 _LISTED = re.compile(rb"(?<=<loc>)([^<]*)\.xml(?=(?:\.gz)?</loc>)")
 
 
@@ -59,7 +60,7 @@ def _index_of_texts(document: Document, site: SiteAddress) -> Document:
 
 def _text_of(xml: bytes) -> bytes:
     """Return the URLs of a page, one a line, in its order."""
-    text = b"\n".join([*locations_of(xml), b""])
+    text = b"\n".join([*_LOCATION.findall(xml), b""])
     if b"&" in text:
         for escaped, plain in _ENTITIES:
             text = text.replace(escaped, plain)

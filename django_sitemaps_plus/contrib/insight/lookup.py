@@ -21,17 +21,16 @@ from django.db.models import F, Field, Model, QuerySet
 from django.urls import Resolver404, resolve
 
 from django_sitemaps_plus import Route
-from django_sitemaps_plus.changes.assignment import pages_of
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.serving.documents import (
     Document,
     documents_by_position,
+    pages_of,
     rows_of_page,
 )
 from django_sitemaps_plus.serving.index import usable
-from django_sitemaps_plus.sitemaps.keys import plain
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing import storage
@@ -189,7 +188,7 @@ def keys_of(
         return []
     try:
         rows = items.using(source.database).order_by().filter(**columns)
-        return list(plain(rows).values_list(*source.key.names)[:_ROWS])
+        return list(source.key.values(rows)[:_ROWS])
     except Exception:
         # A value that the column cannot have, a router of the project's own.
         return []

@@ -10,10 +10,9 @@ from typing import Any
 from django.db.models import Count, Min, QuerySet
 
 from django_sitemaps_plus.contrib.insight import asked
-from django_sitemaps_plus.delivery import gate, guards
-from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery import gate
+from django_sitemaps_plus.delivery.engines import EngineHealth, engines, why_refused
 from django_sitemaps_plus.health.alerts import waiting_changes
-from django_sitemaps_plus.health.engines import EngineHealth, all_engines
 from django_sitemaps_plus.pagination import queries
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -52,8 +51,8 @@ def metrics() -> Metrics:
     pages, not the number of rows or of submissions. Raises ``ConfigurationError`` for
     settings that cannot be used, and what the database raises.
     """
-    now, refusal = time.time(), guards.why_refused()
-    chosen = all_engines(refusal) if engines() else []
+    now, refusal = time.time(), why_refused()
+    chosen = EngineHealth.all(refusal) if engines() else []
     paused = {
         one.state.engine
         for one in chosen

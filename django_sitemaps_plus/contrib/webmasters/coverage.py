@@ -22,9 +22,7 @@ from typing import Any
 from django.db.models import Count, Q
 
 from django_sitemaps_plus.db import database_time, digest_of
-from django_sitemaps_plus.delivery import guards
-from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.side_by_side import side_by_side
+from django_sitemaps_plus.delivery.engines import check_site, engines, side_by_side
 from django_sitemaps_plus.engines.base import (
     CheckResult,
     Outcome,
@@ -34,7 +32,6 @@ from django_sitemaps_plus.engines.base import (
 from django_sitemaps_plus.health.words import seconds_of
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.protocol.errors import printable
-from django_sitemaps_plus.rendering.listing import lastmods_of
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
@@ -100,7 +97,7 @@ def inspection_refusal(*, force: bool = False) -> CheckResult | None:
     if not inspections():
         text = "SITEMAPS_PLUS['INSPECTIONS'] is 0, so no URL is inspected."
         return CheckResult.bad(text, "Set it to 500, or leave it out.")
-    wrong = [one for one in guards.check_site(force=force) if not one.is_good]
+    wrong = [one for one in check_site(force=force) if not one.is_good]
     if wrong or site is None:
         return wrong[0]
     if not _is_part(site, engine):
@@ -221,8 +218,7 @@ class Work:
         address = self.site.with_scheme(source(name).sitemap.protocol)
         for page, stored in storage.read_each([every[number] for number in wanted]):
             is_known = is_known and stored is not None
-            text = stored.text_for(address) if stored else b""
-            own = list(lastmods_of(text).items())
+            own = list(stored.lastmods(address).items()) if stored else []
             for place in wanted[every.index(page)]:
                 if place < len(own):
                     found[digest_of(own[place][0])] = own[place]

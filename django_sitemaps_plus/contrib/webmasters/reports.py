@@ -10,9 +10,7 @@ from functools import partial
 from django.db.models import QuerySet
 
 from django_sitemaps_plus.db import database_time
-from django_sitemaps_plus.delivery import guards
-from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.side_by_side import side_by_side
+from django_sitemaps_plus.delivery.engines import engines, side_by_side, why_refused
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import Engine, SitemapStatus
 from django_sitemaps_plus.serving import index
@@ -48,7 +46,7 @@ def ask(*, at_once: bool = False) -> None:
     transaction of somebody else's, or from where nothing is submitted.
     """
     known, site = able(), Site.current().address()
-    if not known or site is None or guards.why_refused():
+    if not known or site is None or why_refused():
         return
     rows = reports()
     now = database_time(rows.db)

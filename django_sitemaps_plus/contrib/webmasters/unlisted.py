@@ -15,7 +15,7 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from django_sitemaps_plus.db import database_time
-from django_sitemaps_plus.delivery import guards
+from django_sitemaps_plus.delivery.engines import why_refused
 from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.base import TransportError
 from django_sitemaps_plus.health.alerts import Alert
@@ -46,7 +46,7 @@ _FIRST, _LAST = dt.timedelta(days=30), dt.timedelta(days=3)
 def look(is_over: Callable[[], bool]) -> None:
     """Ask Search Console once a day, by one process, and store what is not listed."""
     engine, site = console(), Site.current().address()
-    if engine is None or site is None or guards.why_refused():
+    if engine is None or site is None or why_refused():
         return
     row = reports().filter(engine=engine.alias)
     now = database_time(row.db)
@@ -72,9 +72,7 @@ def alerts() -> Iterator[Alert]:
                 "SILENCED_SYSTEM_CHECKS"
             ) % {"name": name, "pages": ", ".join(paths[:_NAMED])}
             of, fix = Alert.Subject.SECTIONS, f'"{_id_of(name)}"'
-            yield Alert(
-                subject=Alert.Subject.SECTIONS, level=Alert.WARNING, text=text, fix=fix
-            )
+            yield Alert(subject=of, level=Alert.WARNING, text=text, fix=fix)
 
 
 def _id_of(name: str) -> str:

@@ -16,16 +16,15 @@ from django.utils.translation import override
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.queries import url_changes
-from django_sitemaps_plus.delivery import background, gate, guards, outbox, requests
+from django_sitemaps_plus.delivery import background, gate, outbox, requests
 from django_sitemaps_plus.delivery.dispatcher import DeliveryOptions
-from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.engines import EngineHealth, engines, why_refused
 from django_sitemaps_plus.delivery.models import Submission
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import CheckResult, Engine
 from django_sitemaps_plus.health import alerts as attention
 from django_sitemaps_plus.health.alerts import Alert
 from django_sitemaps_plus.health.check import check
-from django_sitemaps_plus.health.engines import EngineHealth, all_engines
 from django_sitemaps_plus.hooks import Report
 from django_sitemaps_plus.management import status as standing
 from django_sitemaps_plus.management import utils
@@ -153,7 +152,7 @@ class Command(SitemapsCommand):
         if options["status"]:
             return self._status()
         is_free = options["force"] or not engines()
-        self.refusal = "" if is_free else guards.why_refused()
+        self.refusal = "" if is_free else why_refused()
         return self._dry_run() if options["dry_run"] else self._deliver()
 
     def _refuse_urls(self) -> None:
@@ -262,14 +261,14 @@ class Command(SitemapsCommand):
     def _warn_of_holds(self) -> None:
         """Say before all else what waits for somebody's confirmation."""
         with override("en"):
-            for alert in attention.own_alerts([attention.Subject.URLS]):
+            for alert in attention.own_alerts([Alert.Subject.URLS]):
                 self.warn(alert.sentence)
 
     def _engines(
         self, refusal: str, sections: Sequence[str] = ()
     ) -> list[EngineHealth]:
         """Return how the chosen engines are doing."""
-        every = all_engines(refusal, sections)
+        every = EngineHealth.all(refusal, sections)
         return [one for one in every if one.state.engine in self.aliases]
 
     # How they stand
@@ -288,7 +287,7 @@ class Command(SitemapsCommand):
         return "" if is_ready else "Not ready: see the lines marked WRONG."
 
     def _status(self) -> str:
-        refusal = guards.why_refused()
+        refusal = why_refused()
         chosen = self._engines(refusal)
         addresses = list(index.index_places(self.site))
         said = [

@@ -16,11 +16,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.delivery import guards
-from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.engines import EngineHealth, engines, why_refused
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.health import words
-from django_sitemaps_plus.health.engines import EngineHealth
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.protocol.dates import moment
 from django_sitemaps_plus.serving.index import why_unusable
@@ -218,7 +216,7 @@ def why_no_pages(name: str) -> str:
 def known_engines() -> tuple[list[str], str]:
     """Return the aliases of the engines, and why nothing may be sent, if so."""
     try:
-        return list(engines()), guards.why_refused() if engines() else ""
+        return list(engines()), why_refused() if engines() else ""
     except ConfigurationError as error:
         return [], str(error)
 

@@ -18,9 +18,9 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.contrib.insight import asked
 from django_sitemaps_plus.contrib.insight.models import Read
 from django_sitemaps_plus.contrib.insight.readers import reads
+from django_sitemaps_plus.delivery.engines import EngineHealth
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.health.alerts import Alert, alerts, missing_tables
-from django_sitemaps_plus.health.engines import all_engines
 from django_sitemaps_plus.models import (
     Change,
     EngineState,
@@ -169,7 +169,7 @@ def _add_sections(found: Overview, days: Days) -> None:
 
 def _add_engines(found: Overview, days: Days, refusal: str) -> None:
     found.engines = []
-    for one in all_engines(refusal):
+    for one in EngineHealth.all(refusal):
         state = one.state
         row = EngineRow(
             alias=state.engine,
