@@ -20,7 +20,6 @@ from django_sitemaps_plus.exceptions import ConfigurationError, TooManyBadRows, 
 from django_sitemaps_plus.pagination.models import Section
 from django_sitemaps_plus.pagination.queries import void
 from django_sitemaps_plus.protocol.errors import PageFull
-from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
 from django_sitemaps_plus.rendering.columns import BadRow, epoch, latest_believed
 from django_sitemaps_plus.rendering.reader import Reader
@@ -34,8 +33,6 @@ from django_sitemaps_plus.storing.bad_rows import log_bad
 from .page_writer import raises
 
 logger = logging.getLogger("django_sitemaps_plus")
-
-_MARK = ORIGIN_MARK.encode()
 
 
 @PLACEHOLDER_SITE.rendering()
@@ -94,12 +91,12 @@ def by_position(
     writer = UrlsetWriter(built.chunks.append, header=_header_of(sources))
     for source in sources:
         own = site.with_scheme(source.sitemap.protocol)
-        origin = str(own.origin).encode()
+        origin = str(own.origin)
         reader = Reader(source, own, raises=raises())
         rows, entries, lastmods = 0, 0, list[Any]()
         with source.context(own):
             for batch, texts in reader.texts(reader.by_position(number)):
-                block = texts.whole.encode().replace(_MARK, origin)
+                block = texts.at(origin).encode()
                 writer.add_xml(block, texts.entries)
                 rows += len(batch.labels)
                 entries += texts.entries

@@ -15,8 +15,6 @@ from django.utils.translation.trans_real import language_code_re
 from django_sitemaps_plus.exceptions import ConfigurationError, describe
 from django_sitemaps_plus.protocol.errors import LocationError, excerpt
 from django_sitemaps_plus.protocol.locations import (
-    absolute,
-    local_path,
     page_of,
     refuse_outside,
 )
@@ -271,9 +269,9 @@ def _refuse(location: Any) -> None:
     is_text = isinstance(location, str)
     if site is PLACEHOLDER_SITE and is_text and not location.startswith("/"):
         # Only a request or the database knows the site's host.
-        absolute(location, site.origin)
+        site.origin.absolute(location)
         return
-    refuse_outside(local_path(location, site.origin), site.folder)
+    refuse_outside(site.origin.local_path(location), site.folder)
 
 
 def _check_hreflang(sitemap: AnySitemap) -> Iterator[CheckMessage]:

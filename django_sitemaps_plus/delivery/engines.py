@@ -32,10 +32,13 @@ from django_sitemaps_plus.conf import NAME, get_settings, options_of, refusal
 from django_sitemaps_plus.engines import retired
 from django_sitemaps_plus.engines.addresses import is_private
 from django_sitemaps_plus.engines.base import (
-    REDACTED,
     CheckResult,
     Engine,
     MissingExtra,
+    NoToken,
+    Refused,
+    SitemapStatus,
+    TransportError,
 )
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.robots import shut_out
@@ -171,7 +174,7 @@ def _without(text: str, secrets: list[Any]) -> str:
         parts = value.values() if isinstance(value, Mapping) else value
         for part in parts if isinstance(parts, (list, tuple)) else [parts]:
             if part:
-                text = text.replace(str(part), REDACTED)
+                text = text.replace(str(part), Engine.REDACTED)
     return text
 
 
@@ -348,6 +351,18 @@ class EngineHealth:
             waiting_since=getattr(state, "waiting_since", None) or 0.0,
             due_at=max(first_due, state.paused_until, state.exhausted_until),
         )
+
+
+def reports_of(engine: Engine, locations: Sequence[str]) -> list[SitemapStatus]:
+    """Return an engine's reports on sitemaps."""
+    try:
+        return engine.status(locations)
+    except (NoToken, Refused, TransportError) as error:
+        problem = str(error)
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+    problem = engine.redact(problem)
+    return [SitemapStatus(location=one, problem=problem) for one in locations]
 
 
 # Jobs at the same time, each on a thread: a slow one does not hold up the others

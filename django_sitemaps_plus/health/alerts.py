@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings as django_settings
 from django.db.models import Count, Max, Min, Q, QuerySet
@@ -33,10 +33,8 @@ from django_sitemaps_plus.pagination.lately import most_listed
 from django_sitemaps_plus.pagination.queries import (
     LATELY,
     Sums,
-    current_sums,
     ledger,
     sections,
-    sums,
 )
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.index import why_unusable
@@ -247,7 +245,7 @@ def _answered_by_others() -> Iterator[Alert]:
 
 def section_alerts(names: Iterable[str]) -> Iterator[Alert]:
     """Yield which of some registered sections are not listed, or not as a whole."""
-    stored = sums()
+    stored = Sums.stored()
     for name in names:
         if problem := why_unusable(name):
             text = gettext("Section '%(name)s' cannot be used: %(problem)s")
@@ -261,8 +259,7 @@ def section_alerts(names: Iterable[str]) -> Iterator[Alert]:
 def _stored_alerts(section: SectionSource, row: Sums | None) -> Iterator[Alert]:
     """Yield what is wrong with the stored pages of a section that can be used."""
     name, build = section.name, f"manage.py build_sitemaps {section.name}"
-    row = current_sums(section, row)
-    if row is None:
+    if row is None or not row.is_of(section):
         # Pages by position are built for each request.
         if section.key is not None:
             text = gettext("Section '%(name)s' was never built.")
@@ -358,7 +355,7 @@ def count_late_changes() -> int:
     now, longest = time.time(), max(LATE, get_settings().VERIFY_AFTER)
     # New rows come first where more pages change than can be rebuilt.
     is_late = Q(created=True, at__lt=now - LATE) | Q(at__lt=now - longest)
-    return waiting_changes().filter(is_late)[:_MOST].count()
+    return _waiting_changes().filter(is_late)[:_MOST].count()
 
 
 def late_changes(count: int | None = None) -> str:
@@ -374,9 +371,14 @@ def late_changes(count: int | None = None) -> str:
     return text % {"late": f"{number(count)}{'+' if count == _MOST else ''}"}
 
 
-def waiting_changes() -> QuerySet[Change]:
+def _waiting_changes() -> QuerySet[Change]:
     """Return the changes of registered sections that wait for their pages."""
     return changes().filter(section__in=list(registry.sources()))
+
+
+def waiting_rows() -> list[QuerySet[Any]]:
+    """Return what waits: for pages and, where there are engines, to be queued."""
+    return [_waiting_changes(), *([gate.unqueued()] if engines() else [])]
 
 
 def _refused(chosen: Sequence[EngineHealth], refusal: str) -> Iterator[Alert]:
@@ -384,7 +386,7 @@ def _refused(chosen: Sequence[EngineHealth], refusal: str) -> Iterator[Alert]:
     if not refusal:
         return
     waiting = sum(one.waiting for one in chosen)
-    waiting += gate.unqueued()[:_MOST].count() + waiting_changes()[:_MOST].count()
+    waiting += sum(rows[:_MOST].count() for rows in waiting_rows())
     text = gettext("Search engines are not notified: %s") % refusal
     yield Alert(
         subject=Alert.Subject.ENGINES,

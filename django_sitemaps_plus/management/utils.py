@@ -15,7 +15,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
-from django_sitemaps_plus.db import tables_are_missing
+from django_sitemaps_plus.db import tables_are_missing, tables_exist
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.pagination.deploys import as_command
 from django_sitemaps_plus.pagination.queries import ledger
@@ -109,6 +109,10 @@ class SitemapsCommand(BaseCommand):
         if site is None:
             raise CommandError(_unknown_address(), returncode=MISUSED)
         return site
+
+    def missing_tables(self) -> str:
+        """Return what to say if there are no tables, as a sentence; else ""."""
+        return "" if tables_exist(ledger()) else tenants.tables_missing(ledger())
 
     def say(self, text: str, *, is_error: bool = False) -> None:
         """Print what was done or found; if only errors are wanted, only those."""

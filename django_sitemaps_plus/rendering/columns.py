@@ -23,9 +23,7 @@ from django_sitemaps_plus.protocol.errors import DateError
 from django_sitemaps_plus.protocol.locations import (
     ALWAYS_FITS,
     Origin,
-    absolute,
     lines_fit,
-    local_path,
     page_of,
     plain,
     refuse_ambiguous,
@@ -132,7 +130,7 @@ class RouteLocations:
         for value, is_verbatim in zip(values, self.route.verbatim, strict=True):
             if is_verbatim:
                 refuse_long(value)
-        return local_path(self.route.exact(values), origin)
+        return origin.local_path(self.route.exact(values))
 
     def is_part(self, index: int) -> bool:
         """Return False: a route has no fragment."""
@@ -156,7 +154,7 @@ class TextLocations:
 
     def exact(self, index: int, origin: Origin) -> str:
         """Return one location as an RFC 3986 path on the origin."""
-        return local_path(page_of(self.values[index]), origin)
+        return origin.local_path(page_of(self.values[index]))
 
     def is_part(self, index: int) -> bool:
         """Return whether a location is that of a part of a page, or empty."""
@@ -178,7 +176,7 @@ class GivenLocations(TextLocations):
 
     def exact(self, index: int, origin: Origin) -> str:
         """Return one location: a path on the origin, or a URL of another."""
-        location = absolute(page_of(self.values[index]), origin)
+        location = origin.absolute(page_of(self.values[index]))
         path = location.removeprefix(str(origin))
         refuse_ambiguous(path)
         return path if path.startswith("/") else location

@@ -33,7 +33,6 @@ from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
     items_of,
-    object_path_reason,
     source,
 )
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site
@@ -124,7 +123,7 @@ def _description(section: SectionSource) -> list[Any]:
         sitemap.i18n,
         sitemap.alternates,
         sitemap.x_default,
-        section.by_position or object_path_reason(sitemap),
+        section.by_position or section.object_path,
         Site.current().default_language,
         django_settings.TIME_ZONE,
         django_settings.USE_TZ,

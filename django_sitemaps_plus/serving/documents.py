@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import Any, Final
 from urllib.parse import quote
+
+from django.http import HttpRequest, HttpResponseBase
 
 from django_sitemaps_plus.building.by_position import (
     Entries,
@@ -48,12 +50,17 @@ from django_sitemaps_plus.storing.freshness import (
     PageState,
     Served,
     fresh_pages,
-    tag_of,
 )
-from django_sitemaps_plus.storing.segments import Segment, gzipped, segment_of
+from django_sitemaps_plus.storing.segments import (
+    Segment,
+    converted,
+    gzipped,
+    segment_of,
+)
 from django_sitemaps_plus.storing.storage import entries_header
 
 from .listed import FILL_SECONDS, ListedPage, log_once
+from .responses import send_document
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -80,6 +87,22 @@ class Document:
     next_number: int = 0
     #: Of a page that was built for the request: which rows are left out, or lack a tag.
     problems: Sequence[tuple[str, str]] = ()
+
+    @classmethod
+    def of(cls, body: bytes, content_type: str = XML) -> Document:
+        """Return bytes to send that are stored nowhere."""
+        return cls(_tag(body), (segment_of(body),), content_type=content_type)
+
+    def converted(
+        self, convert: Callable[[bytes], bytes], content_type: str
+    ) -> Document:
+        """Return what a function makes of its parts, which says the same."""
+        segments = tuple(converted(one, convert) for one in self.segments)
+        return replace(self, segments=segments, media=None, content_type=content_type)
+
+    def response(self, request: HttpRequest, *, gz: bool = False) -> HttpResponseBase:
+        """Send it: gzipped if it can be, or 304 if the client has it."""
+        return send_document(request, self, gz=gz)
 
     @property
     def packed(self) -> bytes:
@@ -109,11 +132,6 @@ class Document:
         if self.media is None:
             return b"", b""
         return entries_header(self.media), URLSET_FOOTER
-
-
-def document(body: bytes, content_type: str = XML) -> Document:
-    """Return bytes to send that are stored nowhere."""
-    return Document(_tag(body), (segment_of(body),), content_type=content_type)
 
 
 def _tag(text: bytes) -> str:
@@ -182,7 +200,8 @@ def version_document(page: Page, checksum: str, site: SiteAddress) -> Document |
 
 def version_tag(page: Page, checksum: str, site: SiteAddress) -> str:
     """Return the tag of a version of a page."""
-    return tag_of(checksum, site.with_scheme(_protocol(page.section.name)))
+    own = site.with_scheme(_protocol(page.section.name))
+    return own.version_tag(checksum)
 
 
 def _protocol(name: str) -> str | None:
@@ -284,7 +303,7 @@ def served_document(served: Served[Any], site: SiteAddress) -> Document:
         raise TooManyBadRows(served.page.error)
     stored = served.stored.for_site(site)
     return Document(
-        tag_of(served.checksum, site),
+        site.version_tag(served.checksum),
         (stored.segment,),
         stored.entries,
         frozenset(stored.media.split()),

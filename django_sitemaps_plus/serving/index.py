@@ -50,7 +50,7 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
-from .documents import Document, document, fresh_documents, joined, page_or_former
+from .documents import Document, fresh_documents, joined, page_or_former
 from .listed import ListedPage, ListedPages, list_pages, log_once
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -100,6 +100,17 @@ def index_places(site: SiteAddress) -> dict[str, tuple[str, int]]:
         found[file_address(site, "site-part", number)] = "", number
     for name in _separate_news():
         found[file_address(site, "section", name)] = name, 1
+    return found
+
+
+def page_places(site: SiteAddress) -> dict[str, tuple[SectionSource, int]]:
+    """Return the pages of the site's index by their addresses."""
+    found = {}
+    for item in list_pages("", usable()).indexed:
+        own = site.with_scheme(item.source.sitemap.protocol)
+        found[file_address(own, "page", f"{item.source.name}-{item.number}")] = (
+            item.place
+        )
     return found
 
 
@@ -276,7 +287,7 @@ def document_of(
     chosen = listed_pages[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
     # At most so many as an index may have; together they are some megabytes.
     written = "".join(_written(chosen, site)).encode()
-    return document(_joined_index(written, len(chosen), get_settings().stylesheet))
+    return Document.of(_joined_index(written, len(chosen), get_settings().stylesheet))
 
 
 def _is_divided(item: ListedPage, document: Document) -> bool:

@@ -103,6 +103,11 @@ class SectionSource:
         return max(1, len(languages))
 
     @property
+    def object_path(self) -> str:
+        """Why it is read object by object; empty on the row path."""
+        return object_path_reason(self.sitemap)
+
+    @property
     def is_news(self) -> bool:
         """Whether it lists what is listed elsewhere too, as long as it is news."""
         return isinstance(self.sitemap, NewsSitemap)

@@ -130,6 +130,10 @@ class SiteAddress:
             set_urlconf(former_urlconf)
             set_script_prefix(former_prefix)
 
+    def version_tag(self, checksum: str) -> str:
+        """Return the tag of what a page's version says at this address."""
+        return f"{checksum[:24]}-{self.tag}"
+
     @property
     def tag(self) -> str:
         """A short name of the address, for file names and ETags."""

@@ -17,7 +17,6 @@ from django.db import Error as DatabaseError
 
 from django_sitemaps_plus.exceptions import SitemapsPlusError, describe
 from django_sitemaps_plus.models import Page, Section
-from django_sitemaps_plus.rendering.columns import OMITTED
 from django_sitemaps_plus.serving.documents import page_document
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
@@ -26,7 +25,7 @@ from django_sitemaps_plus.storing import storage
 
 from .entries import Entry, EntryBatch, Unreadable, batches_of_page
 from .findings import Findings
-from .rules.documents import LEFT_OUT, NOT_BUILT, kind_of_row
+from .rules.documents import LEFT_OUT, NOT_BUILT, OMITTED, kind_of_row
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from django_sitemaps_plus.models import Page
-from django_sitemaps_plus.pagination.queries import Sums, sums
+from django_sitemaps_plus.pagination.queries import Sums
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
-    object_path_reason,
     source,
 )
 
@@ -57,7 +56,7 @@ def section_states(
 
     Without ``has_ledger`` no table is read. Raises what the database raises.
     """
-    stored = sums() if has_ledger else None
+    stored = Sums.stored() if has_ledger else None
     return [_state(name, stored) for name in names]
 
 
@@ -69,7 +68,7 @@ def _state(name: str, stored: Mapping[str, Sums] | None) -> SectionState:
         return found
     section = source(name)
     found.by_position = section.by_position
-    found.object_path = object_path_reason(section.sitemap)
+    found.object_path = section.object_path
     if section.key is None:
         found.object_path = found.object_path or "it is paged by position"
     else:

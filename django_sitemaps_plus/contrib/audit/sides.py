@@ -40,8 +40,7 @@ from django.utils.translation import get_language_from_path
 from django_sitemaps_plus import Sitemap
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import describe
-from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, Origin
-from django_sitemaps_plus.rendering.columns import RowBatch
+from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.serving.responses import is_own
 from django_sitemaps_plus.sitemaps import sections
@@ -89,7 +88,7 @@ def registered_entries(
                 texts, rows, listed = list[str](), 0, 0
                 with address.rendering():
                     for batch, some in reader.texts(batches):
-                        texts.append(some.whole)
+                        texts.append(some.at(str(address.origin)))
                         rows += len(batch.labels)
                         listed += some.entries
                 tally = reader.tally
@@ -98,8 +97,7 @@ def registered_entries(
                     problems.append(tally.too_many(rows, f"{name}-{number}"))
                     continue
                 left_out += (f"{row.label}: {row.reason}" for row in tally.bad)
-                text = "".join(texts).replace(ORIGIN_MARK, str(address.origin))
-                entries = entries_of_page(text.encode())
+                entries = entries_of_page("".join(texts).encode())
                 yield from ((name, entry) for entry in entries)
             problems += [
                 f"Section {name!r} leaves out row {row}." for row in left_out[:_NAMED]
@@ -128,7 +126,7 @@ def _noted(problems: list[str] | None, what: str) -> Iterator[None]:
 
 def pages_as_built(
     source: SectionSource, site: SiteAddress
-) -> Iterator[tuple[int, Reader, Iterator[RowBatch]]]:
+) -> Iterator[tuple[int, Reader, Iterator[Any]]]:
     """
     Yield the pages as they are when a section is built for the first time.
 
@@ -149,7 +147,7 @@ def pages_as_built(
         yield number, Reader(source, site), _some(first, batches, source.items_per_page)
 
 
-def _some(first: RowBatch, rest: Iterator[RowBatch], most: int) -> Iterator[RowBatch]:
+def _some(first: Any, rest: Iterator[Any], most: int) -> Iterator[Any]:
     """Yield batches until they have ``most`` rows."""
     yield first
     rows = len(first.labels)

@@ -37,7 +37,6 @@ from django_sitemaps_plus.protocol.limits import MAX_INDEX_ENTRIES
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.documents import (
     Document,
-    document,
     documents_by_position,
     version_document,
     version_tag,
@@ -242,7 +241,7 @@ class _Run:
 
     def _plain(self, address: str, text: str, control: str | None) -> _File:
         """Return a text file that is never packed."""
-        found = document(text.encode(), _TEXT)
+        found = Document.of(text.encode(), _TEXT)
         tags = cache_tags(urlsplit(address).path)
         headers = Headers(_TEXT, "", control or "", tags)
         return _File(self._name(address), headers, found.tag, lambda: found)

@@ -27,7 +27,6 @@ from django_sitemaps_plus.serving.index import (
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
-from django_sitemaps_plus.storing.freshness import tag_of
 
 #: A document's name, and its version; None if it cannot be had now.
 Version = tuple[str, str | None]
@@ -54,7 +53,7 @@ def versions(site: SiteAddress) -> Iterator[Version]:
     # Afterwards: pages may have been built for one file.
     for name, number, version in _stored_pages(names):
         for ending in endings:
-            yield f"sitemap-{name}-{number}.{ending}", tag_of(version, site)
+            yield f"sitemap-{name}-{number}.{ending}", site.version_tag(version)
     for source in sources.values():
         for name, found in _built_pages(source, site) if source.key is None else ():
             for ending in endings:

@@ -14,10 +14,9 @@ from functools import partial
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.models import UrlChange
 from django_sitemaps_plus.protocol.dates import moment, parse_w3c
-from django_sitemaps_plus.protocol.errors import DateError
 from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
-from django_sitemaps_plus.serving.documents import Document, document, rebuild_waiting
+from django_sitemaps_plus.serving.documents import Document, rebuild_waiting
 from django_sitemaps_plus.serving.index import (
     address,
     index_places,
@@ -100,7 +99,7 @@ def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
     )
     urls = _urls(found, site)
     entries = [_feed_entry(*pair) for pair in zip(found, urls, strict=True)]
-    return document(write(feed, entries).encode(), content_type)
+    return Document.of(write(feed, entries).encode(), content_type)
 
 
 def recent_document(site: SiteAddress) -> Document:
@@ -120,7 +119,7 @@ def recent_document(site: SiteAddress) -> Document:
     ]
     writer.add_xml("".join(entries).encode(), len(entries))
     writer.finish()
-    return document(b"".join(chunks))
+    return Document.of(b"".join(chunks))
 
 
 def _lastmod(item: Newest) -> str:
@@ -151,5 +150,5 @@ def _updated(item: Newest) -> dt.datetime:
     """Return the lastmod of an entry; without one, when its change was seen."""
     try:
         return parse_w3c(item.lastmod)
-    except DateError:
+    except ValueError:
         return moment(item.at)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final
 
 from django_sitemaps_plus.hooks import Derived
@@ -16,7 +16,6 @@ from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.serving.documents import Document
 from django_sitemaps_plus.serving.index import extra_sitemaps
 from django_sitemaps_plus.sitemaps.site import SiteAddress
-from django_sitemaps_plus.storing.segments import Segment, segment_of
 
 _TEXT: Final = "text/plain; charset=utf-8"
 
@@ -40,8 +39,7 @@ def _as_text(document: Document, site: SiteAddress) -> Document:
     """
     if document.media is None:
         return _index_of_texts(document, site)
-    segments = tuple(map(text_segment, document.segments))
-    return replace(document, segments=segments, media=None, content_type=_TEXT)
+    return document.converted(_text_of, _TEXT)
 
 
 def _index_of_texts(document: Document, site: SiteAddress) -> Document:
@@ -55,7 +53,7 @@ def _index_of_texts(document: Document, site: SiteAddress) -> Document:
         return match[0] if is_other else match[1] + b".txt"
 
     body = _LISTED.sub(of, document.body)
-    return replace(document, segments=(segment_of(body),))
+    return replace(document, segments=Document.of(body).segments)
 
 
 def _text_of(xml: bytes) -> bytes:
@@ -65,13 +63,3 @@ def _text_of(xml: bytes) -> bytes:
         for escaped, plain in _ENTITIES:
             text = text.replace(escaped, plain)
     return text
-
-
-@lru_cache(maxsize=8)
-def text_segment(entries: Segment) -> Segment:
-    """
-    Return the URLs of some entries, one a line, compressed as they are.
-
-    The last few are remembered: a full page takes 15 ms.
-    """
-    return segment_of(_text_of(entries.text()))

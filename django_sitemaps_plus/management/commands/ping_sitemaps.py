@@ -18,9 +18,13 @@ from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.delivery import background, gate, outbox, requests
 from django_sitemaps_plus.delivery.dispatcher import DeliveryOptions
-from django_sitemaps_plus.delivery.engines import EngineHealth, engines, why_refused
+from django_sitemaps_plus.delivery.engines import (
+    EngineHealth,
+    engines,
+    reports_of,
+    why_refused,
+)
 from django_sitemaps_plus.delivery.models import Submission
-from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import CheckResult, Engine
 from django_sitemaps_plus.health import alerts as attention
 from django_sitemaps_plus.health.alerts import Alert
@@ -293,7 +297,7 @@ class Command(SitemapsCommand):
         said = [
             (alias, one)
             for alias in self.aliases
-            for one in asking.status(engines()[alias], addresses)
+            for one in reports_of(engines()[alias], addresses)
         ]
         with override("en"):
             alerts = attention.alerts(aliases=self.aliases, refusal=refusal)

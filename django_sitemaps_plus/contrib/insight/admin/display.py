@@ -12,7 +12,9 @@ from django.contrib import admin
 from django.template.defaultfilters import filesizeformat
 from django.urls import NoReverseMatch, reverse
 from django.utils.encoding import uri_to_iri
+from django.utils.formats import localize
 from django.utils.html import format_html, format_html_join
+from django.utils.timezone import localtime
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -36,11 +38,16 @@ Column = Callable[[Any, Any], str]
 # Times
 
 
+def exactly(seconds: float) -> str:
+    """Return a time as Django shows datetimes."""
+    return str(localize(localtime(moment(seconds))))
+
+
 def when(seconds: float | None) -> str:
     """Return a time as Django shows datetimes, and how long ago that is."""
     if not seconds:
         return "–"
-    return f"{words.datetime_of(seconds)} ({words.ago(seconds, 2)})"
+    return f"{exactly(seconds)} ({words.ago(seconds, 2)})"
 
 
 def ago(seconds: float | None) -> str:
@@ -50,7 +57,7 @@ def ago(seconds: float | None) -> str:
     return format_html(
         '<time class="sitemaps-when" datetime="{}" title="{}">{}</time>',
         moment(seconds).isoformat(timespec="seconds"),
-        words.datetime_of(seconds),
+        exactly(seconds),
         words.ago(seconds),
     )
 

@@ -29,7 +29,7 @@ from django_sitemaps_plus.models import (
     Submission,
     UrlChange,
 )
-from django_sitemaps_plus.pagination import queries
+from django_sitemaps_plus.pagination.queries import Sums
 
 from . import display
 from .base import ShownPage, list_of, may_view, said
@@ -143,7 +143,7 @@ def _add_sections(found: Overview, days: Days) -> None:
         name: SectionRow(name, found.list(Page, f"of={name}"), problem=problem)
         for name, problem in problems.items()
     }
-    for name, sums in queries.sums().items():
+    for name, sums in Sums.stored().items():
         former = SectionRow(name, problem=gettext("not registered any more"))
         rows.setdefault(name, former).read(sums)
     waiting = (
