@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import CommandError
 from django.utils.dateparse import parse_date, parse_datetime, parse_duration
 from django.utils.timezone import get_default_timezone, is_naive, localtime
 from django.utils.translation import override
@@ -33,7 +32,7 @@ from django_sitemaps_plus.hooks import Report
 from django_sitemaps_plus.management import status as standing
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
-    MISUSED,
+    Misused,
     SitemapsCommand,
     counted,
 )
@@ -139,12 +138,11 @@ class Command(SitemapsCommand):
         only_looks = options["check"] or options["status"]
         is_heard = urls_changed.has_listeners() or hooks.listens()
         if not engines() and not (only_looks or (is_heard and not is_asked)):
-            raise CommandError(
+            raise Misused(
                 "No engine is configured: set SITEMAPS_PLUS['ENGINES'], for example "
                 '{"indexnow": {"BACKEND": '
                 '"django_sitemaps_plus.engines.indexnow.IndexNow", '
-                '"OPTIONS": {"key": "…"}}}.',
-                returncode=MISUSED,
+                '"OPTIONS": {"key": "…"}}}.'
             )
         known = list(engines())
         self.aliases = utils.known_only(options["engine"], known, "engine") or known
@@ -163,10 +161,9 @@ class Command(SitemapsCommand):
         """Refuse URLs for engines that take none."""
         if not any(_takes_requests(engines()[alias]) for alias in self.aliases):
             names = ", ".join(self.aliases)
-            raise CommandError(
+            raise Misused(
                 f"No URL of a page can be submitted to {names}. Leave out --url, --all "
-                "and --since.",
-                returncode=MISUSED,
+                "and --since."
             )
 
     # Submitting
@@ -185,7 +182,7 @@ class Command(SitemapsCommand):
         try:
             return requests.given(self.options["url"], self.site)
         except LocationError as error:
-            raise CommandError(f"--url: {error}", returncode=MISUSED) from error
+            raise Misused(f"--url: {error}") from error
 
     def _dry_run(self) -> str:
         asked = self._asked()
@@ -368,9 +365,8 @@ def _refuse_idle(options: Mapping[str, Any]) -> None:
     for mode, idle in _IDLE.items():
         for name in idle if options[mode] else ():
             if options[name]:
-                raise CommandError(
-                    f"--{name} does nothing with --{mode}: leave one of them out.",
-                    returncode=MISUSED,
+                raise Misused(
+                    f"--{name} does nothing with --{mode}: leave one of them out."
                 )
 
 
@@ -438,13 +434,12 @@ def _moment(text: str) -> float:
     elif duration is not None:
         seconds = time.time() - duration.total_seconds()
     else:
-        raise CommandError(
+        raise Misused(
             f"--since {text!r}: give a date (2026-01-31), a time (2026-01-31T12:00) or "
-            "a duration ('2 00:00:00' is two days).",
-            returncode=MISUSED,
+            "a duration ('2 00:00:00' is two days)."
         )
     if seconds > time.time():
-        raise CommandError(f"--since {text!r} is in the future.", returncode=MISUSED)
+        raise Misused(f"--since {text!r} is in the future.")
     return seconds
 
 

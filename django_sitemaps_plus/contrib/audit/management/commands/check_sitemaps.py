@@ -23,7 +23,7 @@ from django_sitemaps_plus.contrib.audit.section_states import SectionState
 from django_sitemaps_plus.contrib.audit.sides import compared_site
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
-    MISUSED,
+    Misused,
     SitemapsCommand,
     counted,
 )
@@ -251,14 +251,13 @@ def _refuse(**options: Any) -> None:
     """Refuse options that exclude each other, or would do nothing."""
     auditing.refuse_idle(options)
     if options["save"] is not None and not options["compare"]:
-        raise CommandError("--save does nothing without --compare.", returncode=MISUSED)
+        raise Misused("--save does nothing without --compare.")
     audits = [name for name in ("fetch", "live") if options[name]]
     audits += ["fail-on"] if options["fail_on"] else []
     audits += ["format github"] if options["format"] == "github" else []
     if options["compare"] and audits:
-        raise CommandError(
-            f"--{audits[0]} does nothing with --compare: leave one of them out.",
-            returncode=MISUSED,
+        raise Misused(
+            f"--{audits[0]} does nothing with --compare: leave one of them out."
         )
 
 
