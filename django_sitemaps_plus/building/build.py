@@ -20,11 +20,7 @@ from django_sitemaps_plus.exceptions import Busy, SitemapsPlusError, TooManyBadR
 from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page, Section
-from django_sitemaps_plus.pagination.queries import (
-    ordered,
-    pages,
-    sections,
-)
+from django_sitemaps_plus.pagination.queries import ordered, pages, sections
 from django_sitemaps_plus.rendering.columns import OMITTED
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.sections import SectionSource
@@ -146,8 +142,7 @@ def _try_by_position(source: SectionSource, site: SiteAddress) -> SectionReport:
         if page is not None:
             if done.pages == 1:
                 done.entries = page.entries
-            rows = [(one.label, one.reason) for one in [*page.bad, *page.omitted]]
-            done.note_rows(len(page.bad), rows)
+            done.note_rows(page.bad, page.problems)
     return done
 
 

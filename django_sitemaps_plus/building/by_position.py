@@ -21,13 +21,10 @@ from django_sitemaps_plus.pagination.models import Section
 from django_sitemaps_plus.pagination.queries import void
 from django_sitemaps_plus.protocol.errors import PageFull
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
-from django_sitemaps_plus.rendering.columns import BadRow, epoch, latest_believed
+from django_sitemaps_plus.rendering.columns import epoch, latest_believed
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    SiteAddress,
-)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, SiteAddress
 from django_sitemaps_plus.storing.bad_rows import log_bad
 
 from .page_writer import raises
@@ -68,9 +65,9 @@ class Entries:
     lastmods: list[list[Any]] = field(default_factory=list)
     #: How many there are.
     entries: int = 0
-    #: The rows left out, and the first that lack a tag, one for each reason.
-    bad: list[BadRow] = field(default_factory=list)
-    omitted: list[BadRow] = field(default_factory=list)
+    #: How many rows are left out; which, and the first that lack a tag for a reason.
+    bad: int = 0
+    problems: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def body(self) -> bytes:
@@ -109,8 +106,9 @@ def by_position(
         log_bad(source.name, tally)
         built.lastmods.append(lastmods)
         built.entries += entries
-        built.bad += tally.bad
-        built.omitted += tally.omitted.values()
+        built.bad += len(tally.bad)
+        faulty = *tally.bad, *tally.omitted.values()
+        built.problems += [(one.label, one.reason) for one in faulty]
     if not writer.entries:
         # Contrib's template leaves an empty line, and Django's own test wants it.
         writer.add_xml(b"\n", entries=0)

@@ -71,11 +71,7 @@ from django_sitemaps_plus.storing.bad_rows import (
     note_error,
     shown,
 )
-from django_sitemaps_plus.storing.freshness import (
-    Served,
-    read_page,
-    watch_of,
-)
+from django_sitemaps_plus.storing.freshness import Served, read_page, watch_of
 from django_sitemaps_plus.storing.storage import StoredBytes
 
 from .page_writer import PageWriter

@@ -40,11 +40,7 @@ from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.attributes import is_expression
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    Site,
-    SiteAddress,
-)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 from django_sitemaps_plus.storing import storage
 from django_sitemaps_plus.storing.bad_rows import note_error, note_raised
 from django_sitemaps_plus.storing.freshness import (

@@ -29,12 +29,7 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import Busy, NotReady, TooManyBadRows, describe
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.deploys import is_outdated, shared
-from django_sitemaps_plus.pagination.queries import (
-    ledger,
-    pages,
-    row_of,
-    sections,
-)
+from django_sitemaps_plus.pagination.queries import ledger, pages, row_of, sections
 from django_sitemaps_plus.prepared import Prepared, Slot, listed, select, slots
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.sections import SectionSource

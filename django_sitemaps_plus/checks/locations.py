@@ -14,10 +14,7 @@ from django.utils.translation.trans_real import language_code_re
 
 from django_sitemaps_plus.exceptions import ConfigurationError, describe
 from django_sitemaps_plus.protocol.errors import LocationError, excerpt
-from django_sitemaps_plus.protocol.locations import (
-    page_of,
-    refuse_outside,
-)
+from django_sitemaps_plus.protocol.locations import page_of, refuse_outside
 from django_sitemaps_plus.protocol.writers import is_language
 from django_sitemaps_plus.sitemaps.attributes import is_expression, is_method
 from django_sitemaps_plus.sitemaps.classes import StaticSitemap
@@ -30,11 +27,7 @@ from django_sitemaps_plus.sitemaps.sections import (
     hosts_of,
     overridden,
 )
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    Site,
-    SiteAddress,
-)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 
 from .messages import message
 

@@ -62,11 +62,7 @@ from django_sitemaps_plus.sitemaps.sections import (
     items_of,
     source_of,
 )
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    SCHEMES,
-    Site,
-)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, SCHEMES, Site
 
 from .attributes import check_attributes, check_model, check_news
 from .locations import check_location

@@ -17,11 +17,7 @@ from django_sitemaps_plus.health.answering import APP, ROBOTS, others
 from django_sitemaps_plus.protocol.robots import closed, read, sitemaps_of
 from django_sitemaps_plus.serving.index import INCLUDE, address
 from django_sitemaps_plus.serving.responses import is_own
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    Site,
-    SiteAddress,
-)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 
 from .messages import check, message, section_names
 from .registration import check_modules, name_of

@@ -40,12 +40,7 @@ from django_sitemaps_plus.signals import send_signal, submission_finished
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .engines import engines, side_by_side, why_refused
-from .models import (
-    EngineState,
-    EngineStateQuerySet,
-    Submission,
-    SubmissionQuerySet,
-)
+from .models import EngineState, EngineStateQuerySet, Submission, SubmissionQuerySet
 from .outbox import sitemap_notices
 
 logger = logging.getLogger("django_sitemaps_plus")

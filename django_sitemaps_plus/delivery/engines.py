@@ -210,19 +210,14 @@ def why_refused() -> str:
 def _debug() -> CheckResult:
     if not django_settings.DEBUG:
         return CheckResult.good("DEBUG is off.")
-    return CheckResult.bad(
-        "DEBUG is on: this is not a public site.",
-        f"Set DEBUG = False{_OR_FORCE}",
-    )
+    text = "DEBUG is on: this is not a public site."
+    return CheckResult.bad(text, f"Set DEBUG = False{_OR_FORCE}")
 
 
 def _address() -> CheckResult:
     site = Site.current().address()
     if site is None:
-        return CheckResult.bad(
-            "The site's address is not known.",
-            address_advice(),
-        )
+        return CheckResult.bad("The site's address is not known.", address_advice())
     if is_private(site.origin.host):
         return CheckResult.bad(
             f"{site.origin} is not a public address: engines cannot reach it.",
@@ -307,9 +302,8 @@ class EngineHealth:
         """
         site = Site.current().address()
         rows: dict[str, list[EngineState]] = {}
-        for state in (
-            EngineState.objects.on_site().with_waiting(sections).order_by("host")
-        ):
+        states = EngineState.objects.on_site().with_waiting(sections)
+        for state in states.order_by("host"):
             rows.setdefault(state.engine, []).append(state)
         host = "" if site is None else site.origin.host
         return [

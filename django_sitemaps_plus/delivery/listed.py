@@ -18,9 +18,7 @@ from django_sitemaps_plus.changes.url_changes import Event
 from django_sitemaps_plus.db import parts
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import pages
-from django_sitemaps_plus.rendering.listing import (
-    listed_of,
-)
+from django_sitemaps_plus.rendering.listing import listed_of
 from django_sitemaps_plus.sitemaps.news import NewsSitemap
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source

@@ -30,12 +30,7 @@ from django_sitemaps_plus.delivery.engines import (
 from django_sitemaps_plus.delivery.gate import FEW
 from django_sitemaps_plus.delivery.models import LATE, EngineState, Submission
 from django_sitemaps_plus.pagination.lately import most_listed
-from django_sitemaps_plus.pagination.queries import (
-    LATELY,
-    Sums,
-    ledger,
-    sections,
-)
+from django_sitemaps_plus.pagination.queries import LATELY, Sums, ledger, sections
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.serving.robots import rules

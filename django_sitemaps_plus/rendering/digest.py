@@ -30,11 +30,7 @@ from django_sitemaps_plus.sitemaps.attributes import (
     moments,
 )
 from django_sitemaps_plus.sitemaps.routes import Route
-from django_sitemaps_plus.sitemaps.sections import (
-    SectionSource,
-    items_of,
-    source,
-)
+from django_sitemaps_plus.sitemaps.sections import SectionSource, items_of, source
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site
 
 from .related_rows import other_statements, statements_of

@@ -9,11 +9,7 @@ from django_sitemaps_plus.exceptions import HookError
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
-from django_sitemaps_plus.storing.freshness import (
-    PageState,
-    fresh_state,
-    stored_page,
-)
+from django_sitemaps_plus.storing.freshness import PageState, fresh_state, stored_page
 
 from . import index
 from .documents import Document, former_document, page_or_former, served_document

@@ -46,11 +46,7 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 from django_sitemaps_plus.storing import storage
-from django_sitemaps_plus.storing.freshness import (
-    PageState,
-    Served,
-    fresh_pages,
-)
+from django_sitemaps_plus.storing.freshness import PageState, Served, fresh_pages
 from django_sitemaps_plus.storing.segments import (
     Segment,
     converted,
@@ -288,7 +284,7 @@ def _of_entries(built: Entries, item: SectionSource) -> Document:
         (segment_of(entries),),
         built.entries,
         frozenset(item.media),
-        problems=tuple((one.label, one.reason) for one in [*built.bad, *built.omitted]),
+        problems=tuple(built.problems),
     )
 
 

@@ -26,11 +26,7 @@ from django_sitemaps_plus.exceptions import NotReady, describe
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Section
-from django_sitemaps_plus.pagination.queries import (
-    divide_anew,
-    ledger,
-    sections_called,
-)
+from django_sitemaps_plus.pagination.queries import divide_anew, ledger, sections_called
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.tenants import current_tenant_key

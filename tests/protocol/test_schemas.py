@@ -26,18 +26,8 @@ from django_sitemaps_plus.protocol.entries import Video
 from django_sitemaps_plus.protocol.errors import EntryError
 from django_sitemaps_plus.protocol.writers import IndexWriter, index_header
 from tests.protocol.reading import NAMESPACES, SITEMAP, parse, text, texts
-from tests.protocol.samples import (
-    ORIGIN,
-    SITE,
-    url_xml,
-    write_urlset,
-)
-from tests.protocol.strategies import (
-    any_index_items,
-    entries,
-    index_items,
-    zones,
-)
+from tests.protocol.samples import ORIGIN, SITE, url_xml, write_urlset
+from tests.protocol.strategies import any_index_items, entries, index_items, zones
 
 # What may stand in an element, in this order: a name, how often at most, and how its
 # text must look. A name with "!" must be there.

@@ -14,13 +14,8 @@ from django.urls import path, reverse
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.models import Page
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    SiteAddress,
-)
-from django_sitemaps_plus.sitemaps.site import (
-    Site as ProjectSite,
-)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, SiteAddress
+from django_sitemaps_plus.sitemaps.site import Site as ProjectSite
 from tests.support.factories import articles
 from tests.support.helpers import later, listed, locations, remove_sites, script_name
 from tests.testapp.models import Article

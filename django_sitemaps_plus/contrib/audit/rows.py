@@ -19,9 +19,7 @@ from django.utils import timezone
 from django_sitemaps_plus.protocol.dates import parse_w3c
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.serving.documents import rows_of_page
-from django_sitemaps_plus.sitemaps.sections import (
-    SectionSource,
-)
+from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .listed import ListedDocument

@@ -9,10 +9,7 @@ from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.pagination.queries import Sums
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.serving.index import why_unusable
-from django_sitemaps_plus.sitemaps.sections import (
-    SectionSource,
-    source,
-)
+from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 
 #: How many bad rows, and pages with an error, are shown.
 _SHOWN = 5

@@ -25,11 +25,7 @@ from django_sitemaps_plus import hooks
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import Stopwatch, parts
 from django_sitemaps_plus.delivery.engines import files_of
-from django_sitemaps_plus.exceptions import (
-    NotReady,
-    SitemapsPlusError,
-    UnusableError,
-)
+from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError, UnusableError
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.protocol.errors import printable

@@ -31,11 +31,7 @@ from django_sitemaps_plus.health.check import check
 from django_sitemaps_plus.hooks import Report
 from django_sitemaps_plus.management import status as standing
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.utils import (
-    Misused,
-    SitemapsCommand,
-    counted,
-)
+from django_sitemaps_plus.management.utils import Misused, SitemapsCommand, counted
 from django_sitemaps_plus.protocol.dates import moment
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.serving import index

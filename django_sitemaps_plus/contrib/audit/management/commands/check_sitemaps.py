@@ -22,11 +22,7 @@ from django_sitemaps_plus.contrib.audit.management.comparing import (
 from django_sitemaps_plus.contrib.audit.section_states import SectionState
 from django_sitemaps_plus.contrib.audit.sides import compared_site
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.utils import (
-    Misused,
-    SitemapsCommand,
-    counted,
-)
+from django_sitemaps_plus.management.utils import Misused, SitemapsCommand, counted
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site

@@ -8,11 +8,7 @@ from typing import Any
 from django_sitemaps_plus.contrib.edge.conf import own_settings
 from django_sitemaps_plus.contrib.edge.publish import publish
 from django_sitemaps_plus.contrib.edge.published import PUBLISHED_FOR
-from django_sitemaps_plus.management.utils import (
-    Misused,
-    SitemapsCommand,
-    counted,
-)
+from django_sitemaps_plus.management.utils import Misused, SitemapsCommand, counted
 
 #: Seconds between two looks whether another process is done.
 _POLL = 0.2
