@@ -141,11 +141,11 @@ def test_twice_as_much_takes_twice_as_long(name: str) -> None:
 
 
 #: Modules whose patterns and parsers read what others send: all are in ``READERS``.
-MEASURED = "answers dates elements http own_files locations robots"
+MEASURED = "dates http own_files locations markup robots"
 #: Those that read settings, code, rows, and pages of the package's own.
 OWN = (
-    "addresses conf digest documents extensions indexnow keys listing "
-    "literal_paths markup media ping registration registry requests "
+    "addresses conf digest extensions indexnow keys listing "
+    "literal_paths media ping registration registry requests "
     "retired routes sections site storage url_patterns values writers"
 )
 

@@ -244,12 +244,11 @@ PRIVATE: dict[str, dict[str, str]] = {
         "URLPattern": "contrib/formats/hooks contrib/formats/urls converters hooks",
         "URLResolver": (
             "contrib/audit/sides contrib/formats/hooks contrib/formats/urls hooks "
-            "sitemaps/routes sitemaps/url_patterns"
+            "sitemaps/routes sitemaps/site sitemaps/url_patterns"
         ),
         "get_ns_resolver": "sitemaps/url_patterns",
         "get_resolver": (
-            "checks/registration contrib/audit/rules/missing contrib/audit/sides "
-            "sitemaps/routes"
+            "checks/registration contrib/audit/sides sitemaps/routes sitemaps/site"
         ),
         "get_urlconf": "sitemaps/routes sitemaps/site",
         "set_script_prefix": "sitemaps/site",
@@ -271,8 +270,8 @@ PRIVATE: dict[str, dict[str, str]] = {
     "django.urls.resolvers.URLResolver": {
         "app_dict": "sitemaps/url_patterns",
         "default_kwargs": "checks/registration",
-        "namespace_dict": "sitemaps/url_patterns",
-        "reverse_dict": "sitemaps/url_patterns",
+        "namespace_dict": "sitemaps/site sitemaps/url_patterns",
+        "reverse_dict": "sitemaps/site sitemaps/url_patterns",
         "url_patterns": "checks/registration contrib/audit/sides",
         "urlconf_module": "checks/registration",
     },

@@ -95,8 +95,9 @@ def test_without_the_audit_nothing_advises_its_command(
 def test_an_app_says_what_needs_attention(installed: Callable[[str], None]) -> None:
     installed(
         "def alerts(sections):\n"
-        "    from django_sitemaps_plus.health.alerts import Alert, Subject\n"
-        "    yield Alert(subject=Subject.SECTIONS, text=f'It rains: {sections}.')\n"
+        "    from django_sitemaps_plus.health.alerts import Alert\n"
+        "    text = f'It rains: {sections}.'\n"
+        "    yield Alert(subject=Alert.Subject.SECTIONS, text=text)\n"
     )
     assert [one.text for one in errors(alerts())] == ["It rains: None."]
     _, err, code = run_command("ping_sitemaps", "--status")

@@ -29,6 +29,7 @@ from django_sitemaps_plus.contrib.audit.queries import last_crawls
 from django_sitemaps_plus.contrib.audit.rules import FetchedAnswer
 from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.base import CheckResult
+from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.health.alerts import Alert, alerts
 from django_sitemaps_plus.models import Page, UrlChange
 from django_sitemaps_plus.serving import documents, index
@@ -601,7 +602,7 @@ def test_an_answer_that_is_cut_off_before_its_length(mirror: Mirror) -> None:
 def test_an_answer_that_is_too_slow_is_not_said_to_be_cut_off(
     mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crawler, "CHECK_TIMEOUT", 0.5)
+    monkeypatch.setattr(CheckResult, "TIMEOUT", 0.5)
     mirror.faults = [Slow("nothing"), *[Slow("body")] * 3]
     assert {kind for kind, _ in look()} == {kinds.NO_ANSWER}
 
@@ -614,7 +615,7 @@ def test_both_views_have_the_same_patience(
     assert site is not None
     mirror.fault = Slow("request", 0.5)
     for seconds, found in ((0.2, {kinds.NO_ANSWER}), (20.0, set())):
-        monkeypatch.setattr(crawler, "CHECK_TIMEOUT", seconds)
+        monkeypatch.setattr(CheckResult, "TIMEOUT", seconds)
         assert {kind for kind, _ in look()} == found
         _, findings = crawler.crawl_and_store(
             site, rate=1000, most=None, progress=lambda done, of: None
