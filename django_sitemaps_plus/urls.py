@@ -19,7 +19,7 @@ from .conf import STYLESHEET_PATH
 from .converters import register, with_gz
 from .exceptions import ConfigurationError
 
-# Converters.
+#: Of what this app registers in ``converters``.
 _SECTION, _PAGE = "<sitemaps_plus_section:name>", "<sitemaps_plus_page:page>"
 
 app_name = "django_sitemaps_plus"

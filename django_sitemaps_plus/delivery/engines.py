@@ -1,5 +1,5 @@
 """
-The engines of the settings: which there are, whether they may be told, how they are.
+The engines of the settings: which there are, whether they may be notified, how they do.
 
 They are created once for as long as the settings stay.
 

@@ -108,9 +108,8 @@ def page_places(site: SiteAddress) -> dict[str, tuple[SectionSource, int]]:
     found = {}
     for item in list_pages("", usable()).indexed:
         own = site.with_scheme(item.source.sitemap.protocol)
-        found[file_address(own, "page", f"{item.source.name}-{item.number}")] = (
-            item.place
-        )
+        name = f"{item.source.name}-{item.number}"
+        found[file_address(own, "page", name)] = item.place
     return found
 
 

@@ -29,7 +29,6 @@ from django_sitemaps_plus.contrib.audit.queries import last_crawls
 from django_sitemaps_plus.contrib.audit.rules import FetchedAnswer
 from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.base import CheckResult
-from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.health.alerts import Alert, alerts
 from django_sitemaps_plus.models import Page, UrlChange
 from django_sitemaps_plus.serving import documents, index
