@@ -34,11 +34,9 @@ from django_sitemaps_plus.sitemaps.tenants import Tenant
 FAILED, MISUSED = 1, 2
 
 
-class Misused(CommandError):
-    """It cannot be done as it was asked for; the command ends with 2."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text, returncode=MISUSED)
+def misused(text: str) -> CommandError:
+    """Return the error of what cannot be done as it was asked for: it ends with 2."""
+    return CommandError(text, returncode=MISUSED)
 
 
 #: Seconds between two lines of progress.
@@ -116,7 +114,7 @@ class SitemapsCommand(BaseCommand):
         """Return the site's address; ``CommandError`` if it is not configured."""
         site = Site.current().address()
         if site is None:
-            raise Misused(_unknown_address())
+            raise misused(_unknown_address())
         return site
 
     def missing_tables(self) -> str:
@@ -200,20 +198,20 @@ def _sites(
         try:
             return [Site.called(named)]
         except LookupError as error:
-            raise Misused(f"--site: {error}") from error
+            raise misused(f"--site: {error}") from error
     sites = Site.of_process()
     if tenants.configured() and tenants.current_tenant_key() not in tenants.all_keys():
         # As django-tenants' public schema, which has no tables of this package.
         return _sites_of_tenants(sites[0])
     if Site.default().is_chosen_by_request and not sites:
-        raise Misused(
+        raise misused(
             "Each request decides which Site it is for, and a command has none: say "
             "--site, or set SITE_ID, or SITEMAPS_PLUS['BASE_URL'] for a single site. "
             f"{known_sites()}"
         )
     sites = chosen(sites, options)
     if len(sites) > 1 and options.get("format") == "json":
-        raise Misused(f"--format json prints one object: say --site. {known_sites()}")
+        raise misused(f"--format json prints one object: say --site. {known_sites()}")
     names = [*options.get("sections", ()), *options.get("section", ())]
     known = [site for site in sites if _has_sections(site, names)]
     return known or sites[:1]
@@ -253,7 +251,7 @@ def known_only(names: Iterable[str], known: Sequence[str], what: str) -> list[st
             close = get_close_matches(name, known, n=1)
             there_are = f"There are: {', '.join(known) or 'none'}."
             hint = f"Did you mean {close[0]!r}?" if close else there_are
-            raise Misused(f"There is no {what} {name!r}. {hint}")
+            raise misused(f"There is no {what} {name!r}. {hint}")
     return named
 
 

@@ -31,7 +31,7 @@ from django_sitemaps_plus.health.check import check
 from django_sitemaps_plus.hooks import Report
 from django_sitemaps_plus.management import status as standing
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.utils import Misused, SitemapsCommand, counted
+from django_sitemaps_plus.management.utils import SitemapsCommand, counted, misused
 from django_sitemaps_plus.protocol.dates import moment
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.serving import index
@@ -134,7 +134,7 @@ class Command(SitemapsCommand):
         only_looks = options["check"] or options["status"]
         is_heard = urls_changed.has_listeners() or hooks.listens()
         if not engines() and not (only_looks or (is_heard and not is_asked)):
-            raise Misused(
+            raise misused(
                 "No engine is configured: set SITEMAPS_PLUS['ENGINES'], for example "
                 '{"indexnow": {"BACKEND": '
                 '"django_sitemaps_plus.engines.indexnow.IndexNow", '
@@ -157,7 +157,7 @@ class Command(SitemapsCommand):
         """Refuse URLs for engines that take none."""
         if not any(_takes_requests(engines()[alias]) for alias in self.aliases):
             names = ", ".join(self.aliases)
-            raise Misused(
+            raise misused(
                 f"No URL of a page can be submitted to {names}. Leave out --url, --all "
                 "and --since."
             )
@@ -178,7 +178,7 @@ class Command(SitemapsCommand):
         try:
             return requests.given(self.options["url"], self.site)
         except LocationError as error:
-            raise Misused(f"--url: {error}") from error
+            raise misused(f"--url: {error}") from error
 
     def _dry_run(self) -> str:
         asked = self._asked()
@@ -361,7 +361,7 @@ def _refuse_idle(options: Mapping[str, Any]) -> None:
     for mode, idle in _IDLE.items():
         for name in idle if options[mode] else ():
             if options[name]:
-                raise Misused(
+                raise misused(
                     f"--{name} does nothing with --{mode}: leave one of them out."
                 )
 
@@ -430,12 +430,12 @@ def _moment(text: str) -> float:
     elif duration is not None:
         seconds = time.time() - duration.total_seconds()
     else:
-        raise Misused(
+        raise misused(
             f"--since {text!r}: give a date (2026-01-31), a time (2026-01-31T12:00) or "
             "a duration ('2 00:00:00' is two days)."
         )
     if seconds > time.time():
-        raise Misused(f"--since {text!r} is in the future.")
+        raise misused(f"--since {text!r} is in the future.")
     return seconds
 
 

@@ -15,7 +15,7 @@ from django_sitemaps_plus.contrib.audit.kinds import LEVELS, known
 from django_sitemaps_plus.contrib.audit.models import Audit, Finding
 from django_sitemaps_plus.contrib.audit.run import Request, run_audit
 from django_sitemaps_plus.contrib.audit.sides import compared_site
-from django_sitemaps_plus.management.utils import Misused, SitemapsCommand, counted
+from django_sitemaps_plus.management.utils import SitemapsCommand, counted, misused
 
 from .fetching import in_process, over_http
 from .progress import progress
@@ -90,7 +90,7 @@ def refuse_idle(options: Mapping[str, Any]) -> None:
         ("seed", "--sample", options["sample"] is not None),
     ):
         if options[name] is not None and not is_given:
-            raise Misused(f"--{name} does nothing without {needed}.")
+            raise misused(f"--{name} does nothing without {needed}.")
 
 
 class Result(NamedTuple):

@@ -28,7 +28,7 @@ from django_sitemaps_plus.contrib.audit.saved import formers_of, saved
 from django_sitemaps_plus.engines.base import TransportError
 from django_sitemaps_plus.engines.http import send
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.utils import Misused, counted
+from django_sitemaps_plus.management.utils import counted, misused
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.protocol.locations import Origin
@@ -75,7 +75,7 @@ class Sides:
     def refuse_incomplete(self) -> None:
         """Refuse a comparison for which one side is missing."""
         if not registry.sources() and len(self.after) < len(self.formers):
-            raise Misused(
+            raise misused(
                 "There is nothing to compare with: no sitemap is registered. Name the "
                 "dict of your sitemaps in SITEMAPS_PLUS['SITEMAPS']; or compare that, "
                 "by its dotted path, as in --compare news.sitemaps.sitemaps."
@@ -116,7 +116,7 @@ class Sides:
         body = _fetch(url)
         own = f'href="{get_settings().stylesheet}"?>'.encode()
         if not self.saves and own in body[:_BEGINNING]:
-            raise Misused(
+            raise misused(
                 f"This package serves {url} already: it names its stylesheet. Both "
                 "sides would lack the same URLs, which proves nothing. Compare with "
                 "what you saved before (--compare before). To see what a change of "
@@ -146,17 +146,17 @@ class Sides:
         try:
             sitemaps = import_string(former)
         except ImportError as error:
-            raise Misused(
+            raise misused(
                 f"{former!r} is not a URL, a file, a folder or the name of a URL "
                 f"without arguments, and cannot be imported: {error}"
             ) from error
         if not isinstance(sitemaps, Mapping):
-            raise Misused(
+            raise misused(
                 f"{former} is {type(sitemaps).__name__}, not a dict of sitemaps."
             )
         for name in self.names:
             if name not in sitemaps:
-                raise Misused(
+                raise misused(
                     f"{former} has no section {name!r}. It has: {', '.join(sitemaps)}."
                 )
         named = {name: sitemaps[name] for name in self.names or sitemaps}
@@ -190,7 +190,7 @@ def _host_of(url: str) -> str:
 def _refuse_ours(former: str, names: Sequence[str]) -> None:
     """Refuse to compare this package with itself, which proves nothing."""
     if names:
-        raise Misused(
+        raise misused(
             f"{former!r} is not a former sitemap: this package serves "
             f"{', '.join(dict.fromkeys(names))} in it already. Both sides would lack "
             "the same URLs, which proves nothing. Compare with the address of the live "

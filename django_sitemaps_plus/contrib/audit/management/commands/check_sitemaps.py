@@ -22,7 +22,7 @@ from django_sitemaps_plus.contrib.audit.management.comparing import (
 from django_sitemaps_plus.contrib.audit.section_states import SectionState
 from django_sitemaps_plus.contrib.audit.sides import compared_site
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.utils import Misused, SitemapsCommand, counted
+from django_sitemaps_plus.management.utils import SitemapsCommand, counted, misused
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site
@@ -247,12 +247,12 @@ def _refuse(**options: Any) -> None:
     """Refuse options that exclude each other, or would do nothing."""
     auditing.refuse_idle(options)
     if options["save"] is not None and not options["compare"]:
-        raise Misused("--save does nothing without --compare.")
+        raise misused("--save does nothing without --compare.")
     audits = [name for name in ("fetch", "live") if options[name]]
     audits += ["fail-on"] if options["fail_on"] else []
     audits += ["format github"] if options["format"] == "github" else []
     if options["compare"] and audits:
-        raise Misused(
+        raise misused(
             f"--{audits[0]} does nothing with --compare: leave one of them out."
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 from django_sitemaps_plus.contrib.edge.conf import own_settings
 from django_sitemaps_plus.contrib.edge.publish import publish
 from django_sitemaps_plus.contrib.edge.published import PUBLISHED_FOR
-from django_sitemaps_plus.management.utils import Misused, SitemapsCommand, counted
+from django_sitemaps_plus.management.utils import SitemapsCommand, counted, misused
 
 #: Seconds between two looks whether another process is done.
 _POLL = 0.2
@@ -26,7 +26,7 @@ class Command(SitemapsCommand):
     def run(self, **options: Any) -> str:
         """Publish what has changed; return what is wrong."""
         if own_settings().publish is None:
-            raise Misused(
+            raise misused(
                 "publish_sitemaps needs a storage: set SITEMAPS_PLUS['PUBLISH'], for "
                 'example {"STORAGE": "sitemaps"}, with an alias of STORAGES.'
             )

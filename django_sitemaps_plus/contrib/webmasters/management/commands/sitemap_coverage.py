@@ -11,7 +11,7 @@ from django_sitemaps_plus.contrib.webmasters import coverage, shares
 from django_sitemaps_plus.contrib.webmasters.conf import inspections
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.health.words import until
-from django_sitemaps_plus.management.utils import Misused, SitemapsCommand, counted
+from django_sitemaps_plus.management.utils import SitemapsCommand, counted, misused
 from django_sitemaps_plus.protocol.markup import cell
 
 
@@ -55,7 +55,7 @@ class Command(SitemapsCommand):
 
     def _inspect(self, *, force: bool) -> str:
         if wrong := coverage.inspection_refusal(force=force):
-            raise Misused(f"{wrong.text} {wrong.fix}")
+            raise misused(f"{wrong.text} {wrong.fix}")
         # Somebody may have corrected what kept Google from answering.
         coverage.quotas().exclude(problem="").update(closed_until=0)
         done = coverage.inspect(lambda: False, most=inspections())
