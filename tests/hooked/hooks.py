@@ -86,9 +86,8 @@ def sitemaps(site: Any) -> list[str]:
 
 def documents(site: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     from django_sitemaps_plus.serving.documents import Document
-    from django_sitemaps_plus.storing.segments import segment_of
 
-    document = Document("hooked-1", (segment_of(b"hooked"),))
+    document = replace(Document.of(b"hooked"), tag="hooked-1")
     yield from _answer("documents", [("hooked.xml", lambda: document)], site)
 
 
