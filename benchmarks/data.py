@@ -97,8 +97,9 @@ def load(**tables: int) -> None:
 
 def forget() -> None:
     """Delete all that this package has stored: pages, changes, submissions, counts."""
-    for label in hooks.labels():
-        for model in apps.get_app_config(label).get_models():
+    own = [one for one in apps.get_app_configs() if hasattr(one, hooks.ATTRIBUTE)]
+    for config in [apps.get_app_config("sitemaps_plus"), *own]:
+        for model in config.get_models():
             model._base_manager.all().delete()
 
 

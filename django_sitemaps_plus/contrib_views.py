@@ -10,14 +10,11 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 from django.contrib.sitemaps import views as contrib
 from django.core.paginator import EmptyPage
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.template import TemplateDoesNotExist
-from django.template.loader import get_template
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import http_date
@@ -25,7 +22,7 @@ from django.utils.http import http_date
 from .exceptions import ConfigurationError, TooManyBadRows
 from .protocol.errors import PageFull
 from .protocol.locations import resolve
-from .serving.responses import ROBOTS_TAG, unavailable
+from .serving.responses import ROBOTS_TAG, is_own, unavailable
 from .sitemaps.as_columns import newest_in
 from .sitemaps.registry import instance
 from .sitemaps.sections import SectionSource, live_source, overridden
@@ -55,7 +52,6 @@ def index(
             content_type=content_type,
             sitemap_url_name=sitemap_url_name,
         )
-    from .building.by_position import position_pages
     from .serving.index import index_bytes
 
     place = requested_address(request)
@@ -68,7 +64,7 @@ def index(
         if not (found.contrib_pages or overridden(declared, "get_latest_lastmod")):
             newest = newest_in(declared, found.items)
         if newest is None:
-            lastmod, pages = declared.get_latest_lastmod(), position_pages(found)
+            lastmod, pages = declared.get_latest_lastmod(), found.position_pages
         else:
             lastmod, pages = newest[0], math.ceil(newest[1] / found.items_per_page)
         path = reverse(sitemap_url_name, kwargs={"section": name})
@@ -131,8 +127,6 @@ def sitemap(
 
 def _page_number(request: HttpRequest, sources: Sequence[SectionSource]) -> int:
     """Return ``?p=``; 404 with contrib's texts if there is no such page."""
-    from .building.by_position import position_pages
-
     text = request.GET.get("p", "1")
     try:
         number = int(text)
@@ -140,7 +134,7 @@ def _page_number(request: HttpRequest, sources: Sequence[SectionSource]) -> int:
         raise Http404(f"No page '{text}'") from error
     # A class that makes its pages itself says it when it is asked for this one.
     counted = [found for found in sources if not found.contrib_pages]
-    if not all(1 <= number <= position_pages(found) for found in counted):
+    if not all(1 <= number <= found.position_pages for found in counted):
         raise Http404(f"Page {text} empty")
     return number
 
@@ -175,15 +169,3 @@ def _in_utc(lastmod: Any) -> dt.datetime | None:
         return moment.astimezone(dt.UTC)
     except OverflowError:
         return None
-
-
-def is_own(name: str, default: str) -> bool:
-    """Return whether the template ``name`` is the project's own."""
-    if name != default:
-        return True
-    try:
-        origin = getattr(get_template(name), "origin", None)
-    except TemplateDoesNotExist:
-        return False
-    shipped = Path(contrib.__file__).parent
-    return shipped not in Path(str(getattr(origin, "name", ""))).parents

@@ -67,7 +67,3 @@ def with_gz(route: str, view: View, name: str) -> list[URLPattern]:
         path(route, view, name=name),
         path(f"{route}.gz", view, {"gz": True}, name=f"{name}-gz"),
     ]
-
-
-SECTION = "<sitemaps_plus_section:name>"
-PAGE = "<sitemaps_plus_page:page>"

@@ -115,12 +115,6 @@ def modules() -> Sequence[tuple[str, ModuleType]]:
     ]
 
 
-def labels() -> Sequence[str]:
-    """Return the labels of the core, and of the apps that add to it."""
-    own = [one.label for one in apps.get_app_configs() if getattr(one, ATTRIBUTE, "")]
-    return ["sitemaps_plus", *own]
-
-
 @_memory.remembered
 def _functions(name: str) -> Sequence[tuple[str, Callable[..., Any]]]:
     """Return the functions of apps for a hook, with the apps' names."""

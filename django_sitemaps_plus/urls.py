@@ -16,8 +16,11 @@ from django.urls import include, path
 
 from . import hooks, views
 from .conf import STYLESHEET_PATH
-from .converters import PAGE, SECTION, register, with_gz
+from .converters import register, with_gz
 from .exceptions import ConfigurationError
+
+#: Of what this app registers in ``converters``.
+_SECTION, _PAGE = "<sitemaps_plus_section:name>", "<sitemaps_plus_page:page>"
 
 app_name = "django_sitemaps_plus"
 
@@ -42,11 +45,11 @@ register("file", r"[\w.-]+", _is_known_file)
 
 # What crawlers ask for most often first.
 _SITEMAPS = [
-    *with_gz(f"-{PAGE}.xml", views.page, "page"),
+    *with_gz(f"-{_PAGE}.xml", views.page, "page"),
     *with_gz(".xml", views.gathered, "site"),
     *with_gz("-index-<int:part>.xml", views.gathered, "site-part"),
-    *with_gz(f"-{SECTION}.xml", views.gathered, "section"),
-    *with_gz(f"-{SECTION}-index-<int:part>.xml", views.gathered, "section-part"),
+    *with_gz(f"-{_SECTION}.xml", views.gathered, "section"),
+    *with_gz(f"-{_SECTION}-index-<int:part>.xml", views.gathered, "section-part"),
 ]
 urlpatterns = [
     # The project's other addresses are compared with this one beginning.

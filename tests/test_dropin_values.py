@@ -21,7 +21,7 @@ from django.utils.functional import lazystr
 
 from django_sitemaps_plus import Sitemap, views
 from django_sitemaps_plus.protocol.errors import LocationError
-from django_sitemaps_plus.protocol.locations import Origin, local_path
+from django_sitemaps_plus.protocol.locations import Origin
 from tests.support.helpers import body, remove_sites
 
 pytestmark = pytest.mark.django_db
@@ -207,7 +207,7 @@ def written(url: str) -> str:
         if url == str(_ORIGIN):
             return f"{url}/"
         if url.startswith(f"{_ORIGIN}/"):
-            return f"{_ORIGIN}{local_path(url, _ORIGIN)}"
+            return f"{_ORIGIN}{_ORIGIN.local_path(url)}"
     except LocationError:
         return ""
     return url if re.match(r"https?://[a-z.]+/", url) else ""

@@ -15,11 +15,10 @@ from django.urls import Resolver404, resolve
 
 import django_sitemaps_plus
 from django_sitemaps_plus.engines import own_files
-from django_sitemaps_plus.engines.answers import explained
-from django_sitemaps_plus.engines.http import Response
+from django_sitemaps_plus.engines.http import Response, explained
 from django_sitemaps_plus.protocol.dates import parse_w3c
 from django_sitemaps_plus.protocol.errors import LocationError, printable
-from django_sitemaps_plus.protocol.locations import Origin, local_path
+from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.protocol.robots import read, sitemaps_of
 from django_sitemaps_plus.serving.responses import _takes_gzip
 from tests.support.linear_time import (
@@ -69,7 +68,7 @@ def path_of_a_request(text: str) -> None:
 
 def entered(text: str) -> None:
     with suppress(LocationError):
-        local_path(text, Origin("https", "www.example.com"))
+        Origin("https", "www.example.com").local_path(text)
 
 
 def accepts(text: str) -> None:
@@ -142,11 +141,11 @@ def test_twice_as_much_takes_twice_as_long(name: str) -> None:
 
 
 #: Modules whose patterns and parsers read what others send: all are in ``READERS``.
-MEASURED = "answers dates elements http own_files locations robots"
+MEASURED = "dates http own_files locations markup robots"
 #: Those that read settings, code, rows, and pages of the package's own.
 OWN = (
-    "addresses conf digest documents extensions indexnow keys listing "
-    "literal_paths markup media ping registration registry requests "
+    "addresses conf digest extensions indexnow keys listing "
+    "literal_paths media ping registration registry requests "
     "retired routes sections site storage url_patterns values writers"
 )
 

@@ -81,7 +81,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "get_connection_params": "db",
         "in_atomic_block": (
             "building/page_build building/pages changes/hints changes/recorder db "
-            "delivery/side_by_side hooks pagination/queries"
+            "delivery/engines hooks pagination/queries"
         ),
         "is_usable": "building/pages changes/hints",
         "needs_rollback": "db",
@@ -102,7 +102,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "quote_name": "contrib/wagtail pagination/places",
     },
     "django.db.backends.sqlite3.base.DatabaseWrapper": {
-        "is_in_memory_db": "delivery/side_by_side",
+        "is_in_memory_db": "delivery/engines",
     },
     "django.db.migrations.executor": {
         "MigrationExecutor": "checks/database",
@@ -219,7 +219,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_from_testcase": "changes/recorder",
     },
     "django.db.utils.ConnectionHandler": {
-        "close_all": "delivery/side_by_side delivery/thread",
+        "close_all": "delivery/engines delivery/thread",
     },
     "django.db.utils.ConnectionRouter": {
         "allow_migrate_model": "db",
@@ -244,12 +244,11 @@ PRIVATE: dict[str, dict[str, str]] = {
         "URLPattern": "contrib/formats/hooks contrib/formats/urls converters hooks",
         "URLResolver": (
             "contrib/audit/sides contrib/formats/hooks contrib/formats/urls hooks "
-            "sitemaps/routes sitemaps/url_patterns"
+            "sitemaps/routes sitemaps/site sitemaps/url_patterns"
         ),
         "get_ns_resolver": "sitemaps/url_patterns",
         "get_resolver": (
-            "checks/registration contrib/audit/rules/missing contrib/audit/sides "
-            "sitemaps/routes"
+            "checks/registration contrib/audit/sides sitemaps/routes sitemaps/site"
         ),
         "get_urlconf": "sitemaps/routes sitemaps/site",
         "set_script_prefix": "sitemaps/site",
@@ -271,8 +270,8 @@ PRIVATE: dict[str, dict[str, str]] = {
     "django.urls.resolvers.URLResolver": {
         "app_dict": "sitemaps/url_patterns",
         "default_kwargs": "checks/registration",
-        "namespace_dict": "sitemaps/url_patterns",
-        "reverse_dict": "sitemaps/url_patterns",
+        "namespace_dict": "sitemaps/site sitemaps/url_patterns",
+        "reverse_dict": "sitemaps/site sitemaps/url_patterns",
         "url_patterns": "checks/registration contrib/audit/sides",
         "urlconf_module": "checks/registration",
     },

@@ -20,21 +20,16 @@ from django_sitemaps_plus.exceptions import Busy, SitemapsPlusError, TooManyBadR
 from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page, Section
-from django_sitemaps_plus.pagination.queries import (
-    ordered,
-    pages,
-    sections,
-)
+from django_sitemaps_plus.pagination.queries import ordered, pages, sections
 from django_sitemaps_plus.rendering.columns import OMITTED
 from django_sitemaps_plus.rendering.digest import definition
-from django_sitemaps_plus.rendering.listing import count_repeated
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 from django_sitemaps_plus.storing import storage
 from django_sitemaps_plus.storing.freshness import is_fresh, page_rows
 from django_sitemaps_plus.storing.storage import StoredBytes
 
-from .by_position import forget_stored, position_page, position_pages
+from .by_position import forget_stored, position_page
 from .joining import join
 from .new_pages import MOST, build_new
 from .pages import differs, expire, serve
@@ -88,7 +83,7 @@ class SectionReport:
             self.unchanged += 1
         else:
             self.changed += 1
-            self.repeated += count_repeated(new.segment.text())
+            self.repeated += new.repeated
         if page.error:
             self.errors.append(page.error)
         self.note_rows(page.bad, page.left_out)
@@ -107,7 +102,7 @@ def fill(
     """Find the bounds of a section's pages; goes on where an earlier run stopped."""
     done = SectionReport(source.name, by_position=source.by_position)
     if source.key is None:
-        done.pages, done.entries = position_pages(source), None
+        done.pages, done.entries = source.position_pages, None
         return done
     row = bounds.fill(source, progress=progress)
     done.is_outdated = is_outdated(row, definition(source).digest)
@@ -147,8 +142,7 @@ def _try_by_position(source: SectionSource, site: SiteAddress) -> SectionReport:
         if page is not None:
             if done.pages == 1:
                 done.entries = page.entries
-            rows = [(one.label, one.reason) for one in [*page.bad, *page.omitted]]
-            done.note_rows(len(page.bad), rows)
+            done.note_rows(page.bad, page.problems)
     return done
 
 

@@ -7,14 +7,12 @@ Nothing of them is stored, and search engines are not notified of their changes.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.core.paginator import EmptyPage
 from django.db import Error as DatabaseError
-from django.db.models import QuerySet
 
 from django_sitemaps_plus.changes.queries import changes, related_states
 from django_sitemaps_plus.conf import get_settings
@@ -22,42 +20,19 @@ from django_sitemaps_plus.exceptions import ConfigurationError, TooManyBadRows, 
 from django_sitemaps_plus.pagination.models import Section
 from django_sitemaps_plus.pagination.queries import void
 from django_sitemaps_plus.protocol.errors import PageFull
-from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
-from django_sitemaps_plus.rendering.columns import BadRow, epoch, latest_believed
+from django_sitemaps_plus.rendering.columns import epoch, latest_believed
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    SiteAddress,
-    rendering_context,
-)
-from django_sitemaps_plus.storing.bad_rows import are_too_bad, log_bad, too_many
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, SiteAddress
+from django_sitemaps_plus.storing.bad_rows import log_bad
 
 from .page_writer import raises
 
 logger = logging.getLogger("django_sitemaps_plus")
 
-_MARK = ORIGIN_MARK.encode()
 
-
-def position_size(source: SectionSource, site: SiteAddress) -> tuple[int, int]:
-    """Return how many items a section by position has, and on how many pages."""
-    with source.context(site):
-        if source.contrib_pages:
-            paginator = source.sitemap.paginator
-            return int(paginator.count), int(paginator.num_pages)
-        items = source.items()
-        count = items.count() if isinstance(items, QuerySet) else len(items)
-    return count, max(1, math.ceil(count / source.items_per_page))
-
-
-def position_pages(source: SectionSource) -> int:
-    """Return how many pages a section has that is paged by position."""
-    return position_size(source, PLACEHOLDER_SITE)[1]
-
-
-@rendering_context(PLACEHOLDER_SITE)
+@PLACEHOLDER_SITE.rendering()
 def newest_lastmod(source: SectionSource) -> float | None:
     """
     Ask a sitemap for its newest lastmod.
@@ -90,9 +65,9 @@ class Entries:
     lastmods: list[list[Any]] = field(default_factory=list)
     #: How many there are.
     entries: int = 0
-    #: The rows left out, and the first that lack a tag, one for each reason.
-    bad: list[BadRow] = field(default_factory=list)
-    omitted: list[BadRow] = field(default_factory=list)
+    #: How many rows are left out; which, and the first that lack a tag for a reason.
+    bad: int = 0
+    problems: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def body(self) -> bytes:
@@ -113,26 +88,27 @@ def by_position(
     writer = UrlsetWriter(built.chunks.append, header=_header_of(sources))
     for source in sources:
         own = site.with_scheme(source.sitemap.protocol)
-        origin = str(own.origin).encode()
+        origin = str(own.origin)
         reader = Reader(source, own, raises=raises())
         rows, entries, lastmods = 0, 0, list[Any]()
         with source.context(own):
             for batch, texts in reader.texts(reader.by_position(number)):
-                block = texts.whole.encode().replace(_MARK, origin)
+                block = texts.at(origin).encode()
                 writer.add_xml(block, texts.entries)
                 rows += len(batch.labels)
                 entries += texts.entries
                 lastmods += batch.declared_lastmods()
         tally = reader.tally
-        if are_too_bad(len(tally.bad), rows, entries):
-            problem = too_many(tally.bad, rows, f"{source.name}-{number}")
+        if tally.is_too_bad(rows, entries):
+            problem = tally.too_many(rows, f"{source.name}-{number}")
             logger.error(problem)
             raise TooManyBadRows(problem)
         log_bad(source.name, tally)
         built.lastmods.append(lastmods)
         built.entries += entries
-        built.bad += tally.bad
-        built.omitted += tally.omitted.values()
+        built.bad += len(tally.bad)
+        faulty = *tally.bad, *tally.omitted.values()
+        built.problems += [(one.label, one.reason) for one in faulty]
     if not writer.entries:
         # Contrib's template leaves an empty line, and Django's own test wants it.
         writer.add_xml(b"\n", entries=0)
@@ -161,7 +137,7 @@ def position_page(
     Raises ``ConfigurationError`` if that is more than a page may hold.
     """
     source = _of_one_run(source)
-    if not 1 <= number <= position_size(source, site)[1]:
+    if not 1 <= number <= source.position_size(site)[1]:
         return None
     try:
         return by_position([source], number, site)

@@ -70,13 +70,8 @@ from django_sitemaps_plus.storing.bad_rows import (
     log_bad,
     note_error,
     shown,
-    to_correct,
 )
-from django_sitemaps_plus.storing.freshness import (
-    Served,
-    read_page,
-    watch_of,
-)
+from django_sitemaps_plus.storing.freshness import Served, read_page, watch_of
 from django_sitemaps_plus.storing.storage import StoredBytes
 
 from .page_writer import PageWriter
@@ -207,7 +202,7 @@ class Build:
             kept = " The page keeps its former bytes." if self.former else ""
             writer.refuse_bad(str(self.page), kept)
         except TooManyBadRows as error:
-            faulty = to_correct(writer.bad, writer.items)
+            faulty = writer.reader.tally.to_correct(writer.items)
             note_error(self.page, str(error), faulty)
             raise
 

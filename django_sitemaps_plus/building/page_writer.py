@@ -18,15 +18,20 @@ from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import UrlsetWriter
 from django_sitemaps_plus.rendering.bulk import Texts
-from django_sitemaps_plus.rendering.columns import BadRow, FailedValue, RowBatch, Titles
+from django_sitemaps_plus.rendering.columns import (
+    BadRow,
+    FailedValue,
+    RowBatch,
+    Titles,
+    allowed_bad,
+)
 from django_sitemaps_plus.rendering.listing import START, entries_of, listing_of
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.rendering.serializer import entries_in_text, printable_label
 from django_sitemaps_plus.sitemaps.attributes import TITLE
 from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
-from django_sitemaps_plus.storing.bad_rows import allowed_bad, are_too_bad, too_many
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing.segments import SegmentWriter
 from django_sitemaps_plus.storing.storage import StoredBytes, address_of, entries_header
 
@@ -109,12 +114,13 @@ class PageWriter:
     @property
     def is_too_bad(self) -> bool:
         """Whether something larger than a row is wrong."""
-        return are_too_bad(len(self.bad), self.items, self.entries)
+        return self.reader.tally.is_too_bad(self.items, self.entries)
 
     def refuse_bad(self, page: str, kept: str = "") -> None:
         """Raise ``TooManyBadRows`` where that is so; ``kept`` says what is served."""
         if self.is_too_bad:
-            raise TooManyBadRows(too_many(self.bad, self.items, page) + kept)
+            problem = self.reader.tally.too_many(self.items, page)
+            raise TooManyBadRows(problem + kept)
 
     def run(self, lower: KeyValue | None, upper: KeyValue | None) -> int | None:
         """
@@ -126,7 +132,7 @@ class PageWriter:
         return self._write(self.reader.by_key(lower, upper, most=most))
 
     def _write(self, batches: Iterable[RowBatch]) -> int | None:
-        with rendering_context(self.site):
+        with self.site.rendering():
             for batch, texts in self.reader.texts(batches):
                 if batch.titles:
                     self._titled.append((batch.titles, texts))

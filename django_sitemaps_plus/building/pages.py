@@ -40,12 +40,7 @@ from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.attributes import is_expression
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    Site,
-    SiteAddress,
-    rendering_context,
-)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 from django_sitemaps_plus.storing import storage
 from django_sitemaps_plus.storing.bad_rows import note_error, note_raised
 from django_sitemaps_plus.storing.freshness import (
@@ -394,7 +389,7 @@ def differs(source: SectionSource, page: Page) -> bool:
     return count != page.items or (newest is not None and newest != page.newest)
 
 
-@rendering_context(PLACEHOLDER_SITE)
+@PLACEHOLDER_SITE.rendering()
 def _count_and_newest(source: SectionSource, page: Page) -> tuple[int, float | None]:
     key_range = KeyRange.of(source)
     rows = key_range.rows(*bounds_of(key_range.key, page))

@@ -24,18 +24,12 @@ from django.db.models import Count, Min, Q
 from django_sitemaps_plus.changes.assignment import assign, unassign
 from django_sitemaps_plus.changes.models import Change
 from django_sitemaps_plus.changes.queries import changes
-from django_sitemaps_plus.changes.recorder import remembers, write_remembered
 from django_sitemaps_plus.changes.schedule import ticks_are_due
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import Busy, NotReady, TooManyBadRows, describe
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.deploys import is_outdated, shared
-from django_sitemaps_plus.pagination.queries import (
-    ledger,
-    pages,
-    row_of,
-    sections,
-)
+from django_sitemaps_plus.pagination.queries import ledger, pages, row_of, sections
 from django_sitemaps_plus.prepared import Prepared, Slot, listed, select, slots
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.sections import SectionSource
@@ -65,8 +59,6 @@ _OTHERS_REST = 3.0
 _CHUNK = 200
 #: Rounds in which all pages are rebuilt for which changes wait, while more come.
 _ROUNDS = 20
-#: Changes, and pages that they concern, for which a request rebuilds these.
-_MOST_CHANGES, _MOST_PAGES = 500, 10
 
 #: A page, by its section's name and its number.
 _Place = tuple[str, int]
@@ -379,22 +371,3 @@ class Leisure:
         if self.has_lease:
             self.has_lease = False
             sections().filter(name="").release(self._owner)
-
-
-def rebuild_waiting(sources: Sequence[SectionSource], site: SiteAddress) -> None:
-    """
-    Rebuild the pages of some sections whose rows were saved, for a request.
-
-    Many are left to the background.
-    """
-    for source in sources:
-        database = definition(source).database
-        if remembers(database, source.name):
-            write_remembered(database)
-    rows = changes().filter(section__in=[source.name for source in sources])
-    waiting = list(rows.values_list("section", flat=True)[: _MOST_CHANGES + 1])
-    if 0 < len(waiting) <= _MOST_CHANGES:
-        changed = [source for source in sources if source.name in waiting]
-        assign_all(changed)
-        address = Site.current().stored_address(site)
-        refresh_all(changed, address, most=_MOST_PAGES)

@@ -16,7 +16,6 @@ from django.db import connections, transaction
 from django.db.models import F
 
 from django_sitemaps_plus.db import retrying
-from django_sitemaps_plus.exceptions import Busy
 from django_sitemaps_plus.pagination.models import Section
 from django_sitemaps_plus.pagination.places import (
     KEYS_AT_ONCE,
@@ -32,7 +31,7 @@ from django_sitemaps_plus.pagination.queries import (
 )
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 
 from .queries import changes
 from .related import rows_concerned
@@ -53,7 +52,7 @@ class _Row(NamedTuple):
     related: str
 
 
-@rendering_context(PLACEHOLDER_SITE)
+@PLACEHOLDER_SITE.rendering()
 def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> bool:
     """
     Find the pages that own the recorded keys, for ``seconds`` at most.
@@ -86,17 +85,6 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
             # A page was divided meanwhile.
             bounds = None
     return True
-
-
-@rendering_context(PLACEHOLDER_SITE)
-def pages_of(source: SectionSource, keys: Iterable[str]) -> Mapping[str, int]:
-    """Return the number of the page that owns each key; empty if that is not known."""
-    section = sections().filter(name=source.name).first()
-    try:
-        bounds = None if section is None else Bounds.of(source, section)
-        return {} if bounds is None else bounds.pages(keys)
-    except Busy:
-        return {}
 
 
 def _write(

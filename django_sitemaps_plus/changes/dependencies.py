@@ -28,7 +28,7 @@ from django_sitemaps_plus.sitemaps.attributes import (
 from django_sitemaps_plus.sitemaps.media import Related
 from django_sitemaps_plus.sitemaps.registry import AnySitemap, instance
 from django_sitemaps_plus.sitemaps.sections import SectionSource, items_of
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 
 #: What becomes of rows whose foreign key's target is deleted, where they have signals
 #: of their own, or it is left to the project.
@@ -70,7 +70,7 @@ def dependencies(section: SectionSource) -> Dependencies | None:
     return _dependencies(registered, _columns_read(section.sitemap))
 
 
-@rendering_context(PLACEHOLDER_SITE)
+@PLACEHOLDER_SITE.rendering()
 def _columns_read(sitemap: AnySitemap) -> frozenset[F]:
     """Return the columns that are read in place of methods."""
     # Where its route does not compile, a method is called: it depends on more then.
@@ -82,7 +82,7 @@ def _columns_read(sitemap: AnySitemap) -> frozenset[F]:
 
 
 @lru_cache(maxsize=1024)
-@rendering_context(PLACEHOLDER_SITE)
+@PLACEHOLDER_SITE.rendering()
 def _dependencies(registered: Any, read: frozenset[F]) -> Dependencies | None:
     sitemap = instance(registered)
     items = items_of(sitemap)

@@ -150,6 +150,6 @@ def _dependent_rows(
         return None
     # Not of the items alone: they may be listed only until the page is built again.
     rows = key.model._base_manager.using(database_of(section.sitemap.items()))
-    found = plain(rows.filter(**{related.path: pk})).order_by().values_list(*key.names)
+    found = key.values(rows.filter(**{related.path: pk})).order_by()
     keys = {key.dumps(value) for value in found[: MOST_ROWS + 1]}
     return None if len(keys) > MOST_ROWS else sorted(keys)

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django_sitemaps_plus.pagination.models import Section
 from django_sitemaps_plus.pagination.queries import sections
 from django_sitemaps_plus.sitemaps.attributes import alias, moments
-from django_sitemaps_plus.sitemaps.keys import Key, plain
+from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 from django_sitemaps_plus.sitemaps.site import Site
 
@@ -68,7 +68,7 @@ def _crossed(
             f"{alias(name)}__lte": _datetime(now) - later,
         }
     )
-    keys = list(plain(found).order_by().values_list(*key.names)[: MOST_KEYS + 1])
+    keys = list(key.values(found).order_by()[: MOST_KEYS + 1])
     if len(keys) > MOST_KEYS:
         return [Hint(source.name, site=Site.current().key)]
     # Other sites look at the clock themselves.

@@ -14,14 +14,13 @@ from django.db import DatabaseError, connections, router
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Model
 
-from django_sitemaps_plus.building.by_position import position_pages
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source_of
-from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .locations import check_same_urls
 from .messages import check, message
@@ -102,7 +101,7 @@ def check_current_site(
         return
     domains = dict(sites.objects.values_list("pk", "domain"))
     given = Site.current().base_url
-    host = parse_base_url(given).origin.host if given else ""
+    host = SiteAddress.parse(given).origin.host if given else ""
     others = [pk for pk, domain in domains.items() if domain == host and pk != number]
     if others:
         yield message(
@@ -162,7 +161,7 @@ def _check_position(source: SectionSource) -> Iterator[CheckMessage]:
     try:
         if model_of(source) is not None:
             return  # the check of its class says so
-        count = position_pages(source)
+        count = source.position_pages
     except ConfigurationError:
         return  # E008 says so
     except Exception as error:  # items may raise whatever they like

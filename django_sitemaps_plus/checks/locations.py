@@ -14,12 +14,7 @@ from django.utils.translation.trans_real import language_code_re
 
 from django_sitemaps_plus.exceptions import ConfigurationError, describe
 from django_sitemaps_plus.protocol.errors import LocationError, excerpt
-from django_sitemaps_plus.protocol.locations import (
-    absolute,
-    local_path,
-    page_of,
-    refuse_outside,
-)
+from django_sitemaps_plus.protocol.locations import page_of, refuse_outside
 from django_sitemaps_plus.protocol.writers import is_language
 from django_sitemaps_plus.sitemaps.attributes import is_expression, is_method
 from django_sitemaps_plus.sitemaps.classes import StaticSitemap
@@ -32,13 +27,7 @@ from django_sitemaps_plus.sitemaps.sections import (
     hosts_of,
     overridden,
 )
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    Site,
-    SiteAddress,
-    parse_base_url,
-    rendering_context,
-)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 
 from .messages import message
 
@@ -137,7 +126,7 @@ def _check_names(source: SectionSource) -> Iterator[CheckMessage]:
         yield from _check_part(source, item, "names")
     seen = set()
     for language in source.languages:
-        with rendering_context(PLACEHOLDER_SITE, language):
+        with PLACEHOLDER_SITE.rendering(language):
             for item in sitemap.items():
                 problem = _problem_of(sitemap, item)
                 if problem and problem not in seen:
@@ -189,7 +178,7 @@ def _check_constant(source: SectionSource) -> Iterator[CheckMessage]:
         return
     yield from _check_part(source, value, "location")
     try:
-        with rendering_context(PLACEHOLDER_SITE):
+        with PLACEHOLDER_SITE.rendering():
             value = settled(value)
             _refuse(page_of(value) if value else value)
     except (LocationError, NoReverseMatch) as error:
@@ -225,12 +214,12 @@ def _check_path(source: SectionSource) -> Iterator[CheckMessage]:
 def _address() -> SiteAddress:
     """Return the address of BASE_URL; raises ``ConfigurationError`` if it is none."""
     given = Site.current().base_url
-    return parse_base_url(given) if given else PLACEHOLDER_SITE
+    return SiteAddress.parse(given) if given else PLACEHOLDER_SITE
 
 
 def _name_meant(value: Any) -> str:
     """Return what to write where a location is the name of a URL pattern."""
-    with rendering_context(PLACEHOLDER_SITE):
+    with PLACEHOLDER_SITE.rendering():
         if not isinstance(value, str) or problem_of_name(value):
             return ""
     return f" For the URL pattern of that name, write Route({value!r}, …)."
@@ -247,7 +236,7 @@ def check_same_urls(source: SectionSource) -> Iterator[CheckMessage]:
             languages = sitemap.get_languages_for_item(item)
             urls = set()
             for language in languages:
-                with rendering_context(PLACEHOLDER_SITE, language):
+                with PLACEHOLDER_SITE.rendering(language):
                     urls.add(str(sitemap._location((item, language))))
             if len(urls) == len(languages):
                 return
@@ -273,9 +262,9 @@ def _refuse(location: Any) -> None:
     is_text = isinstance(location, str)
     if site is PLACEHOLDER_SITE and is_text and not location.startswith("/"):
         # Only a request or the database knows the site's host.
-        absolute(location, site.origin)
+        site.origin.absolute(location)
         return
-    refuse_outside(local_path(location, site.origin), site.folder)
+    refuse_outside(site.origin.local_path(location), site.folder)
 
 
 def _check_hreflang(sitemap: AnySitemap) -> Iterator[CheckMessage]:

@@ -17,7 +17,7 @@ from django_sitemaps_plus.db import aliases_of, clock_sql
 from django_sitemaps_plus.exceptions import ConfigurationError, RouteError
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.sitemaps.keys import Key
-from django_sitemaps_plus.sitemaps.sections import SectionSource, object_path_reason
+from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site
 
 from .messages import check, message
@@ -105,7 +105,7 @@ def check_recording(source: SectionSource) -> Iterator[CheckMessage]:
         return
     if found is None or not getattr(source.sitemap, "record_deletes", True):
         return
-    is_any_field_read = bool(object_path_reason(source.sitemap))
+    is_any_field_read = bool(source.object_path)
     for model, field in _silent_foreign_keys(found, is_any_field_read):
         yield message(
             "W021",

@@ -63,12 +63,7 @@ from django_sitemaps_plus.sitemaps.sections import (
     items_of,
     source_of,
 )
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    SCHEMES,
-    default_language,
-    rendering_context,
-)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, SCHEMES, Site
 
 from .attributes import check_attributes, check_model, check_news
 from .locations import check_location
@@ -236,7 +231,7 @@ def _check_route(source: SectionSource) -> Iterator[CheckMessage]:
         return
     try:
         for language in source.languages:
-            with rendering_context(PLACEHOLDER_SITE, language):
+            with PLACEHOLDER_SITE.rendering(language):
                 location.compile()
     except RouteError as error:
         hint = "Use the name of a URL pattern, with its namespaces and its parameters."
@@ -529,7 +524,7 @@ def _is_legal(value: Any, xml: Callable[[Any], str]) -> bool:
 
 
 def _check_languages(sitemap: AnySitemap) -> Iterator[CheckMessage]:
-    code = default_language()
+    code = Site.current().default_language
     if isinstance(sitemap.languages, str):
         text = f"languages is the text {sitemap.languages!r}, not a list."
         yield message("E017", text, f"Write languages = [{sitemap.languages!r}].")

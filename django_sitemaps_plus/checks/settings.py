@@ -17,7 +17,7 @@ from django_sitemaps_plus.serving.index import may_be_in_index
 from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import Site, parse_base_url
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .messages import SET_BASE_URL, check, has_address, message
 
@@ -42,12 +42,12 @@ def check_settings(**kwargs: Any) -> Iterator[CheckMessage]:
         yield message("W001", text, SET_BASE_URL)
     elif given:
         try:
-            origin = parse_base_url(given).origin
+            origin = SiteAddress.parse(given).origin
         except ConfigurationError as error:
             yield message("E002", str(error), SET_BASE_URL)
             return
         prefix = (django_settings.FORCE_SCRIPT_NAME or "").rstrip("/")
-        if not f"{parse_base_url(given).folder}/".startswith(f"{prefix}/"):
+        if not f"{SiteAddress.parse(given).folder}/".startswith(f"{prefix}/"):
             yield message(
                 "W028",
                 f"FORCE_SCRIPT_NAME is {prefix!r}, but BASE_URL is {given!r}: sitemaps "
@@ -68,7 +68,7 @@ def check_extra_sitemaps(**kwargs: Any) -> Iterator[CheckMessage]:
     """W063: further sitemaps that no site's index may list."""
     given = [site.unasked().base_url for site in Site.all()]
     # Without an address only a request or the database knows a site's host.
-    sites = [parse_base_url(url) for url in given if url]
+    sites = [SiteAddress.parse(url) for url in given if url]
     for extra in get_settings().extra_sitemaps:
         if not extra.in_index or len(sites) < len(given):
             continue

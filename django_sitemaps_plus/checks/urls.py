@@ -11,19 +11,13 @@ from django.core.checks import CheckMessage, Tags
 from django.test import RequestFactory
 from django.urls import NoReverseMatch, ResolverMatch, reverse
 
-from django_sitemaps_plus.contrib_views import is_own
 from django_sitemaps_plus.db import NoQueriesError, no_queries
 from django_sitemaps_plus.exceptions import describe
 from django_sitemaps_plus.health.answering import APP, ROBOTS, others
 from django_sitemaps_plus.protocol.robots import closed, read, sitemaps_of
 from django_sitemaps_plus.serving.index import INCLUDE, address
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    Site,
-    parse_base_url,
-    rendering_context,
-    resolved,
-)
+from django_sitemaps_plus.serving.responses import is_own
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 
 from .messages import check, message, section_names
 from .registration import check_modules, name_of
@@ -36,11 +30,11 @@ def check_addresses(**kwargs: Any) -> Iterator[CheckMessage]:
         return
     site = Site.current().name
     try:
-        with rendering_context(PLACEHOLDER_SITE):
+        with PLACEHOLDER_SITE.rendering():
             address = reverse(f"{APP}:site", current_app=site or None)
     except NoReverseMatch:
         address = ""
-    match = resolved(address)
+    match = Site.current().resolved(address)
     # W015 says where another view answers.
     if match and APP in match.app_names and match.kwargs.get("site", "") != site:
         address = ""
@@ -106,7 +100,7 @@ def check_answers(**kwargs: Any) -> Iterator[CheckMessage]:
 def _check_robots(other: str, match: ResolverMatch) -> Iterator[CheckMessage]:
     """W016: a robots.txt of the project's own that does not name the sitemap."""
     given = Site.current().base_url
-    site = parse_base_url(given or "https://www.example.com")
+    site = SiteAddress.parse(given or "https://www.example.com")
     wanted = address(site, "site")
     line = f"Sitemap: {wanted}"
     try:

@@ -27,9 +27,10 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
 
-from . import gate, guards, outbox
+from . import gate, outbox
 from .announcing import announce
 from .dispatcher import DeliveryOptions, deliver
+from .engines import why_refused
 from .upkeep import tend
 from .workers import LOOK
 
@@ -61,7 +62,7 @@ def _notify(
     pass_on()
     is_announced = announce(_for_a_stint(is_ending))
     wait = None if is_announced else 0.0
-    if not get_settings().ENGINES or guards.why_refused():
+    if not get_settings().ENGINES or why_refused():
         return wait
     deliver(DeliveryOptions(is_over=_for_a_stint(is_ending)))
     return outbox.next_due() if is_announced else wait

@@ -39,16 +39,9 @@ from django_sitemaps_plus.serving.documents import cache_tag, document_at
 from django_sitemaps_plus.signals import send_signal, submission_finished
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
-from . import guards
-from .engines import engines
-from .models import (
-    EngineState,
-    EngineStateQuerySet,
-    Submission,
-    SubmissionQuerySet,
-)
+from .engines import engines, side_by_side, why_refused
+from .models import EngineState, EngineStateQuerySet, Submission, SubmissionQuerySet
 from .outbox import sitemap_notices
-from .side_by_side import side_by_side
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -103,7 +96,7 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     """
     options = options or DeliveryOptions()
     is_free = options.force or not engines()
-    report = Report(refusal="" if is_free else guards.why_refused())
+    report = Report(refusal="" if is_free else why_refused())
     site = Site.current().address()
     if report.refusal or site is None:
         return report

@@ -1,5 +1,7 @@
 """
-The engines of the settings, created once for as long as the settings stay.
+The engines of the settings: which there are, whether they may be notified, how they do.
+
+They are created once for as long as the settings stay.
 
 Messages name what they refuse by its path in the settings. They never show the value of
 an option, which may be a secret.
@@ -8,20 +10,43 @@ an option, which may be a secret.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
+from django.db import connections
+from django.db.models import TextChoices
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.conf import NAME, get_settings, options_of, refusal
 from django_sitemaps_plus.engines import retired
-from django_sitemaps_plus.engines.base import REDACTED, Engine, MissingExtra
+from django_sitemaps_plus.engines.addresses import is_private
+from django_sitemaps_plus.engines.base import (
+    CheckResult,
+    Engine,
+    MissingExtra,
+    NoToken,
+    Refused,
+    SitemapStatus,
+    TransportError,
+)
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.sitemaps.site import parse_base_url
+from django_sitemaps_plus.protocol.robots import shut_out
+from django_sitemaps_plus.serving.robots import rules
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, address_advice
+from django_sitemaps_plus.sitemaps.tenants import in_this_tenant
+
+from .models import EngineState
 
 #: The most characters of an alias, for the tables.
 _MAX_ALIAS = 100
@@ -118,7 +143,7 @@ def known_files() -> frozenset[str]:
         settings = get_settings()
         named = [site["BASE_URL"] for site in settings.SITES.values()]
         given = [url for url in (settings.BASE_URL, *named) if url]
-        hosts = [parse_base_url(url).origin.host for url in given]
+        hosts = [SiteAddress.parse(url).origin.host for url in given]
         # Of a pattern of hosts it is enough to know the files that all of them have,
         # and those of the hosts that engines name.
         hosts += [host.lstrip(".") for host in django_settings.ALLOWED_HOSTS]
@@ -149,8 +174,252 @@ def _without(text: str, secrets: list[Any]) -> str:
         parts = value.values() if isinstance(value, Mapping) else value
         for part in parts if isinstance(parts, (list, tuple)) else [parts]:
             if part:
-                text = text.replace(str(part), REDACTED)
+                text = text.replace(str(part), Engine.REDACTED)
     return text
+
+
+# What keeps copies of a site from submitting anything
+
+#: What the advice ends with where --force helps.
+_OR_FORCE = ", or use --force."
+
+
+def check_site(*, force: bool = False) -> list[CheckResult]:
+    """
+    Check whether this project may submit anything to engines.
+
+    With ``force`` it may from everywhere whose address is known.
+    """
+    results = [_address(), _debug(), _robots()]
+    return [forced(one) for one in results] if force else results
+
+
+def forced(result: CheckResult) -> CheckResult:
+    """Return what a check finds where somebody uses --force."""
+    if result.is_good or not result.fix.endswith(_OR_FORCE):
+        return result
+    return CheckResult.good(f"{result.text} Ignored by --force.")
+
+
+def why_refused() -> str:
+    """Return why nothing may be submitted; empty if it may."""
+    wrong = [result for result in check_site() if not result.is_good]
+    return f"{wrong[0].text} {wrong[0].fix}" if wrong else ""
+
+
+def _debug() -> CheckResult:
+    if not django_settings.DEBUG:
+        return CheckResult.good("DEBUG is off.")
+    text = "DEBUG is on: this is not a public site."
+    return CheckResult.bad(text, f"Set DEBUG = False{_OR_FORCE}")
+
+
+def _address() -> CheckResult:
+    site = Site.current().address()
+    if site is None:
+        return CheckResult.bad("The site's address is not known.", address_advice())
+    if is_private(site.origin.host):
+        return CheckResult.bad(
+            f"{site.origin} is not a public address: engines cannot reach it.",
+            f"{address_advice().rstrip('.')}{_OR_FORCE}",
+        )
+    return CheckResult.good(f"The site's address is {site.origin}.")
+
+
+def _robots() -> CheckResult:
+    if not rules().are_closed:
+        return CheckResult.good("robots.txt allows crawling.")
+    return CheckResult.bad(
+        f"robots.txt disallows everything for {shut_out(rules().groups)}.",
+        f"Change SITEMAPS_PLUS['ROBOTS']{_OR_FORCE}",
+    )
+
+
+# How each is doing, also before anything was sent
+
+
+class Health(TextChoices):
+    """How an engine is doing, each with a word for it."""
+
+    #: Nothing may be submitted from here at all.
+    REFUSED = "refused", _("nothing is sent")
+    #: Somebody has to act: its key file, its credentials.
+    BLOCKED = "blocked", _("needs attention")
+    #: It failed, and is tried again later.
+    PAUSED = "paused", _("paused")
+    #: It takes no more for now, by its quota.
+    EXHAUSTED = "exhausted", _("quota used up")
+    #: It answers, and takes nothing: what was sent last was rejected for good.
+    REJECTING = "rejected", _("rejects what is sent")
+    #: It was never notified.
+    UNUSED = "unused", _("ready, nothing sent yet")
+    #: It answers.
+    FINE = "fine", _("works")
+    #: It is not in the settings any more.
+    UNKNOWN = "unknown", _("not in the settings")
+
+
+@dataclass(frozen=True)
+class EngineHealth:
+    """How one engine is doing for one host."""
+
+    health: Health
+    #: Not saved where the engine was never notified.
+    state: EngineState
+    #: What it calls itself; its alias if that is not known.
+    name: str
+    #: Why nothing is sent, without secrets; empty if something is.
+    reason: str = ""
+    #: Submissions that wait, and those of them that should have been sent by now.
+    waiting: int = 0
+    late: int = 0
+    #: When the first that waits was created; 0 if none waits.
+    waiting_since: float = 0.0
+    #: When the first that waits may be sent, by the database's clock.
+    due_at: float = 0.0
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether it cannot be notified."""
+        return self.health in (Health.BLOCKED, Health.PAUSED)
+
+    @property
+    def next_try(self) -> float | None:
+        """When it is tried again, at the earliest; None if it works."""
+        if not (self.is_failing or self.health is Health.EXHAUSTED):
+            return None
+        until: float = max(self.state.paused_until, self.state.exhausted_until)
+        return until
+
+    @classmethod
+    def all(cls, refusal: str, sections: Sequence[str] = ()) -> list[EngineHealth]:
+        """
+        Return how each engine of the settings is doing, in their order.
+
+        ``refusal`` is why nothing may be submitted at all, if so. By one query; what
+        waits is of some sections, or of all. Raises ``ConfigurationError`` for an
+        engine that cannot be used.
+        """
+        site = Site.current().address()
+        rows: dict[str, list[EngineState]] = {}
+        states = EngineState.objects.on_site().with_waiting(sections)
+        for state in states.order_by("host"):
+            rows.setdefault(state.engine, []).append(state)
+        host = "" if site is None else site.origin.host
+        return [
+            cls.of(state, refusal, engines())
+            for alias in engines()
+            for state in rows.get(alias, [EngineState(engine=alias, host=host)])
+        ]
+
+    @classmethod
+    def of(
+        cls, state: EngineState, refusal: str, usable: Mapping[str, Engine]
+    ) -> EngineHealth:
+        """Return how an engine is doing by its state, which need not be saved."""
+        engine = usable.get(state.engine)
+        reason, is_exhausted = refusal, state.exhausted_until > time.time()
+        if engine is None:
+            health, reason = Health.UNKNOWN, ""
+        elif refusal:
+            health = Health.REFUSED
+        elif state.problem:
+            health, reason = Health.BLOCKED, engine.redact(state.problem)
+        elif state.failures or state.paused_until > time.time():
+            health, reason = Health.PAUSED, engine.redact(state.message)
+        elif is_exhausted:
+            health = Health.EXHAUSTED
+        elif state.answered_at > max(state.succeeded_at, state.exhausted_until):
+            health, reason = Health.REJECTING, engine.redact(state.message)
+        else:
+            health = Health.FINE if state.answered_at else Health.UNUSED
+        first_due = getattr(state, "first_due", None) or 0.0
+        return cls(
+            health=health,
+            state=state,
+            name=state.engine if engine is None else engine.name,
+            reason=reason,
+            waiting=getattr(state, "waiting_n", 0),
+            # What waits for a quota is not late.
+            late=0 if is_exhausted else getattr(state, "late_n", 0),
+            waiting_since=getattr(state, "waiting_since", None) or 0.0,
+            due_at=max(first_due, state.paused_until, state.exhausted_until),
+        )
+
+
+def reports_of(engine: Engine, locations: Sequence[str]) -> list[SitemapStatus]:
+    """Return an engine's reports on sitemaps."""
+    try:
+        return engine.status(locations)
+    except (NoToken, Refused, TransportError) as error:
+        problem = str(error)
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+    problem = engine.redact(problem)
+    return [SitemapStatus(location=one, problem=problem) for one in locations]
+
+
+# Jobs at the same time, each on a thread: a slow one does not hold up the others
+
+#: The most jobs at the same time: each has a connection to the database.
+AT_ONCE = 8
+
+
+def side_by_side(jobs: Iterable[Callable[[], object]], using: str) -> None:
+    """
+    Run jobs, and return when all are done; raises what the first raised that failed.
+
+    They run one after another where only this thread sees the rows of the database
+    ``using``: within a transaction, as in a test, or in memory.
+    """
+    waiting = deque(jobs)
+    if _is_own(using):
+        while waiting:
+            waiting.popleft()()
+        return
+    failures: list[Exception] = []
+
+    def work() -> None:
+        with suppress(IndexError):
+            while True:
+                job = waiting.popleft()
+                try:
+                    job()
+                except Exception as error:
+                    failures.append(error)
+
+    work_in_thread = in_this_tenant(work)
+
+    def work_elsewhere() -> None:
+        try:
+            work_in_thread()
+        finally:
+            connections.close_all()
+
+    # This thread takes part.
+    number = min(AT_ONCE, len(waiting)) - 1
+    threads = [
+        threading.Thread(target=copy_context().run, args=(work_elsewhere,), daemon=True)
+        for _ in range(number)
+    ]
+    # Where a process is ending, or has too many threads, this one does it all.
+    with suppress(RuntimeError):
+        for thread in threads:
+            thread.start()
+    work()
+    for thread in threads:
+        if thread.ident is not None:
+            thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _is_own(using: str) -> bool:
+    """Return whether no other thread would see what this one sees."""
+    connection: Any = connections[using]
+    if connection.in_atomic_block:
+        return True
+    return connection.vendor == "sqlite" and bool(connection.is_in_memory_db())
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:

@@ -12,18 +12,13 @@ from collections.abc import Collection, Sequence
 
 from django.db.models import Sum
 
-from django_sitemaps_plus.building.by_position import position_all, position_size
+from django_sitemaps_plus.building.by_position import position_all
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.url_changes import Event
 from django_sitemaps_plus.db import parts
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import pages
-from django_sitemaps_plus.rendering.listing import (
-    entries_of,
-    lastmod_of,
-    listed_of,
-    written,
-)
+from django_sitemaps_plus.rendering.listing import listed_of
 from django_sitemaps_plus.sitemaps.news import NewsSitemap
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
@@ -71,7 +66,7 @@ def still_listed(
                     damaged.remove(pk)
                     seen.add((pk, state.checksum))
                     left = set(locations) - found
-                    found |= listed_of(stored.segment.text(), left, stored.start)
+                    found.update(stored.listed(left))
     else:
         raise NoEndError
     if damaged & {pk for pk, _ in there}:
@@ -103,7 +98,7 @@ def _listed_by_position(
         section = source(name)
         if section.key is not None:
             return set()
-        if position_size(section, site)[0] > MOST_ITEMS:
+        if section.position_size(site)[0] > MOST_ITEMS:
             return None
         origin = str(site.with_scheme(section.sitemap.protocol).origin)
         bodies = (page.body for page in position_all(section, site))
@@ -123,12 +118,8 @@ def events_of(
     events: dict[str, dict[str, Event]] = {name: {} for name in names}
     for page, stored in storage.read_each(heard):
         if stored is not None:
-            texts = {written(one, stored.start): one for one in locations}
-            entries = entries_of(stored.segment.text(), texts.keys())
             events[page.section.name] |= {
-                texts[item]: Event(
-                    UrlChange.Kind.CHANGED, texts[item], lastmod_of(rest)
-                )
-                for item, rest in entries.items()
+                one: Event(UrlChange.Kind.CHANGED, one, lastmod)
+                for one, lastmod in stored.listed(locations).items()
             }
     return events

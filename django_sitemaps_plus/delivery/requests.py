@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from django_sitemaps_plus.changes.queries import url_changes
 from django_sitemaps_plus.db import ROWS, database_time, digest_of, parts
 from django_sitemaps_plus.pagination.queries import ledger
-from django_sitemaps_plus.protocol.locations import local_path
 from django_sitemaps_plus.rendering.listing import locations_of
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.documents import page_document
@@ -36,7 +35,7 @@ def given(urls: Iterable[str], site: SiteAddress) -> list[tuple[str, str]]:
 
     Raises ``LocationError`` for a URL of another host, and for an invalid one.
     """
-    locations = dict.fromkeys(local_path(url, site.origin) for url in urls)
+    locations = dict.fromkeys(site.origin.local_path(url) for url in urls)
     return [(location, "") for location in locations]
 
 

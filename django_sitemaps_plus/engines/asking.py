@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Sequence
 
 from django_sitemaps_plus.protocol.errors import printable
 
@@ -22,7 +21,6 @@ from .base import (
     NoToken,
     Outcome,
     Refused,
-    SitemapStatus,
     TransportError,
 )
 
@@ -100,18 +98,6 @@ def check_engine(
 def check_machine(engine: Engine) -> list[CheckResult]:
     """Return what is wrong on this machine, without asking anybody."""
     return [_clean(engine, one) for one in engine.check_machine()]
-
-
-def status(engine: Engine, locations: Sequence[str]) -> list[SitemapStatus]:
-    """Return an engine's reports on sitemaps."""
-    try:
-        return engine.status(locations)
-    except _NO_ANSWER as error:
-        problem = str(error)
-    except Exception as error:
-        problem = _text_of(error)
-    problem = engine.redact(problem)
-    return [SitemapStatus(location=one, problem=problem) for one in locations]
 
 
 def _problem(engine: Engine, text: str, fix: str) -> CheckResult:

@@ -46,8 +46,6 @@ DOCUMENTS = "documents"
 #: Seconds after which a quota that was used up is asked for again. Hardly an engine
 #: says when it renews a day's quota.
 RENEWED_IN = 3_600.0
-#: Replaces secrets in everything that is stored or shown.
-REDACTED = "…"
 
 
 class Outcome(enum.Enum):
@@ -212,6 +210,9 @@ class Batch:
 class CheckResult:
     """The result of checking one prerequisite."""
 
+    #: Seconds for each request, in all that is asked: one answer is not red and green.
+    TIMEOUT: ClassVar = 30.0
+
     is_good: bool
     #: The result in one sentence.
     text: str
@@ -265,6 +266,8 @@ class Engine(ABC):
     with ``secret_option()``.
     """
 
+    #: Replaces secrets in everything that is stored or shown.
+    REDACTED: ClassVar = "…"
     #: The engine's own name.
     name: ClassVar[str]
     #: Whether it accepts single URLs.
@@ -413,7 +416,7 @@ class Engine(ABC):
         values |= {urllib.parse.quote(value, safe="") for value in values}
         # The longest first: a secret may start with another one.
         for value in sorted(values, key=len, reverse=True):
-            text = text.replace(value, REDACTED)
+            text = text.replace(value, self.REDACTED)
         return text
 
     def _answer_to(

@@ -20,7 +20,6 @@ from django_sitemaps_plus.protocol.values import matches
 
 from . import http, own_files
 from .addresses import Target, check_url
-from .answers import explained
 from .base import (
     Answer,
     Batch,
@@ -31,6 +30,7 @@ from .base import (
     TransportError,
     secret_option,
 )
+from .http import explained
 
 #: Forwards to all participants.
 ENDPOINT = "https://api.indexnow.org/indexnow"

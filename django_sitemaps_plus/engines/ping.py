@@ -14,7 +14,6 @@ from typing import ClassVar
 
 from . import http, retired
 from .addresses import Target, check_url
-from .answers import explained
 from .base import (
     Answer,
     Batch,
@@ -24,6 +23,7 @@ from .base import (
     Outcome,
     secret_option,
 )
+from .http import explained
 
 _PLACEHOLDER = "{sitemap}"
 _TOKEN = "{token}"  # noqa: S105 (stands for one)

@@ -16,8 +16,8 @@ from typing import ClassVar
 
 from . import http
 from .addresses import Target, check_url
-from .answers import explained
 from .base import Answer, Batch, Engine, OptionError, secret_option
+from .http import explained
 
 #: The header of the signature: ``t=<seconds since the epoch>,v1=<hexadecimal digits>``.
 _HEADER = "X-Sitemaps-Plus-Signature"

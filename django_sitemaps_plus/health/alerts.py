@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Any, ClassVar
 
 from django.conf import settings as django_settings
 from django.db.models import Count, Max, Min, Q, QuerySet
@@ -19,19 +19,18 @@ from django_sitemaps_plus.changes.models import Change, UrlChange
 from django_sitemaps_plus.changes.queries import changes, url_changes
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import tables_exist
-from django_sitemaps_plus.delivery import gate, guards, workers
-from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery import gate, workers
+from django_sitemaps_plus.delivery.engines import (
+    EngineHealth,
+    Health,
+    check_site,
+    engines,
+    why_refused,
+)
 from django_sitemaps_plus.delivery.gate import FEW
 from django_sitemaps_plus.delivery.models import LATE, EngineState, Submission
 from django_sitemaps_plus.pagination.lately import most_listed
-from django_sitemaps_plus.pagination.queries import (
-    LATELY,
-    Sums,
-    current_sums,
-    ledger,
-    sections,
-    sums,
-)
+from django_sitemaps_plus.pagination.queries import LATELY, Sums, ledger, sections
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.serving.robots import rules
@@ -41,7 +40,6 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import Site
 
 from .answering import ROBOTS, others
-from .engines import EngineHealth, Health, all_engines
 from .unlooked import is_audited, unaudited
 from .words import ago, number
 
@@ -53,32 +51,29 @@ _MOST = 10_000
 _LOOKED, _NAMED = 100, 3
 
 
-#: Something is not listed or not submitted until somebody acts: commands end with 1.
-ERROR: Final = "error"
-#: Something should be better.
-WARNING: Final = "warning"
-#: Nobody has looked, or has to act.
-NOTE: Final = "note"
-
-
-class Subject(enum.Enum):
-    """What an alert is about."""
-
-    SECTIONS = "sections"
-    ENGINES = "engines"
-    URLS = "URLs"
-    AUDIT = "audit"
-    CRAWLER = "crawler"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Alert:
     """Something that somebody has to look at."""
 
+    class Subject(enum.Enum):
+        """What an alert is about."""
+
+        SECTIONS = "sections"
+        ENGINES = "engines"
+        URLS = "URLs"
+        AUDIT = "audit"
+        CRAWLER = "crawler"
+
+    #: Something is not listed or not sent until somebody acts: commands end with 1.
+    ERROR: ClassVar = "error"
+    #: Something should be better.
+    WARNING: ClassVar = "warning"
+    #: Nobody has looked, or has to act.
+    NOTE: ClassVar = "note"
+
     subject: Subject
     text: str
-    #: ``ERROR``: something is not listed or not submitted until somebody acts.
-    #: ``NOTE``: nobody has looked, or has to act.
+    #: How grave it is: one of these three.
     level: str = ERROR
     #: Of which section, or of which engine by its alias; empty for the site.
     name: str = ""
@@ -96,7 +91,7 @@ class Alert:
 
 
 def alerts(
-    subjects: Collection[Subject] = tuple(Subject),
+    subjects: Collection[Alert.Subject] = tuple(Alert.Subject),
     *,
     aliases: Collection[str] | None = None,
     refusal: str | None = None,
@@ -113,10 +108,10 @@ def alerts(
     # Wrong ROBOTS are refused here, as other settings are by whoever reads them.
     rules()
     result = own_alerts(subjects, aliases=aliases, refusal=refusal)
-    if Subject.AUDIT in subjects and (unlooked := unaudited()):
+    if Alert.Subject.AUDIT in subjects and (unlooked := unaudited()):
         text = " ".join(unlooked)
-        result.append(Alert(subject=Subject.AUDIT, level=NOTE, text=text))
-    if Subject.ENGINES in subjects:
+        result.append(Alert(subject=Alert.Subject.AUDIT, level=Alert.NOTE, text=text))
+    if Alert.Subject.ENGINES in subjects:
         result += [*_closed(), *_checked(aliases)]
     # Who may see nothing has nothing read.
     said = of_apps() if subjects else ()
@@ -125,9 +120,9 @@ def alerts(
 
 def _closed() -> Iterator[Alert]:
     """Yield that a public site is closed to all; where engines are, they say so."""
-    address, debug, robots = guards.check_site()
+    address, debug, robots = check_site()
     if not engines() and address.is_good and debug.is_good and not robots.is_good:
-        yield Alert(subject=Subject.ENGINES, text=robots.text)
+        yield Alert(subject=Alert.Subject.ENGINES, text=robots.text)
 
 
 def _checked(aliases: Collection[str] | None) -> Iterator[Alert]:
@@ -137,7 +132,7 @@ def _checked(aliases: Collection[str] | None) -> Iterator[Alert]:
     for of, some in ({} if row is None else row.checked).items():
         name = of if of in engines() else ""
         for text, at in some if not name or name in known else ():
-            yield Alert(subject=Subject.ENGINES, name=name, text=text, since=at)
+            yield Alert(subject=Alert.Subject.ENGINES, name=name, text=text, since=at)
 
 
 def missing_tables() -> Iterator[Alert]:
@@ -145,31 +140,31 @@ def missing_tables() -> Iterator[Alert]:
     if not tables_exist(ledger(), of_apps=True):
         text = gettext("Tables of django_sitemaps_plus are missing.")
         fix = tenants.migration(ledger())
-        yield Alert(subject=Subject.SECTIONS, text=text, fix=fix)
+        yield Alert(subject=Alert.Subject.SECTIONS, text=text, fix=fix)
 
 
 def own_alerts(
-    subjects: Collection[Subject] = tuple(Subject),
+    subjects: Collection[Alert.Subject] = tuple(Alert.Subject),
     *,
     aliases: Collection[str] | None = None,
     refusal: str | None = None,
 ) -> list[Alert]:
     """Return what ``alerts()`` does, where there are tables, without what apps say."""
     result: list[Alert] = []
-    if Subject.SECTIONS in subjects:
+    if Alert.Subject.SECTIONS in subjects:
         result += [*_uninstalled(), *_unserved(), *_answered_by_others()]
         result += section_alerts(registry.sources())
         result += _late_changes()
-    if Subject.ENGINES in subjects and engines():
-        why = guards.why_refused() if refusal is None else refusal
+    if Alert.Subject.ENGINES in subjects and engines():
+        why = why_refused() if refusal is None else refusal
         chosen = [
             one
-            for one in all_engines(why)
+            for one in EngineHealth.all(why)
             if aliases is None or one.state.engine in aliases
         ]
         result += [*_refused(chosen, why), *_engine_alerts(chosen), *_failed(chosen)]
         result += _unknown()
-    if Subject.URLS in subjects:
+    if Alert.Subject.URLS in subjects:
         result += _on_hold()
     return result
 
@@ -182,13 +177,13 @@ def of_apps(sections: Collection[str] | None = None) -> Iterator[Alert]:
     """
     for one in hooks.alerts(sections, kind=Alert):
         if isinstance(one, hooks.Failed):
-            one = Alert(subject=Subject.SECTIONS, text=str(one))
+            one = Alert(subject=Alert.Subject.SECTIONS, text=str(one))
         yield one
 
 
 def errors(some: Iterable[Alert]) -> list[Alert]:
     """Return those alerts for which a command ends with 1."""
-    return [alert for alert in some if alert.level == ERROR]
+    return [alert for alert in some if alert.level == Alert.ERROR]
 
 
 def _uninstalled() -> Iterator[Alert]:
@@ -203,7 +198,7 @@ def _uninstalled() -> Iterator[Alert]:
             "background: %(problem)s"
         )
         text %= {"how": how, "problem": problem}
-        yield Alert(subject=Subject.SECTIONS, text=text)
+        yield Alert(subject=Alert.Subject.SECTIONS, text=text)
 
 
 def _unserved() -> Iterator[Alert]:
@@ -219,7 +214,9 @@ def _unserved() -> Iterator[Alert]:
             "No URLconf includes the addresses of the sitemaps. Add %(include)s to "
             "urlpatterns."
         )
-        yield Alert(subject=Subject.SECTIONS, text=text % {"include": index.INCLUDE})
+        yield Alert(
+            subject=Alert.Subject.SECTIONS, text=text % {"include": index.INCLUDE}
+        )
 
 
 def _answered_by_others() -> Iterator[Alert]:
@@ -238,12 +235,12 @@ def _answered_by_others() -> Iterator[Alert]:
             more = ", …" if len(paths) > _NAMED else ""
             values = {"paths": ", ".join(paths[:_NAMED]) + more, "view": view}
             text %= {**values, "include": index.INCLUDE}
-            yield Alert(subject=Subject.SECTIONS, text=text)
+            yield Alert(subject=Alert.Subject.SECTIONS, text=text)
 
 
 def section_alerts(names: Iterable[str]) -> Iterator[Alert]:
     """Yield which of some registered sections are not listed, or not as a whole."""
-    stored = sums()
+    stored = Sums.stored()
     for name in names:
         if problem := why_unusable(name):
             text = gettext("Section '%(name)s' cannot be used: %(problem)s")
@@ -257,8 +254,7 @@ def section_alerts(names: Iterable[str]) -> Iterator[Alert]:
 def _stored_alerts(section: SectionSource, row: Sums | None) -> Iterator[Alert]:
     """Yield what is wrong with the stored pages of a section that can be used."""
     name, build = section.name, f"manage.py build_sitemaps {section.name}"
-    row = current_sums(section, row)
-    if row is None:
+    if row is None or not row.is_of(section):
         # Pages by position are built for each request.
         if section.key is not None:
             text = gettext("Section '%(name)s' was never built.")
@@ -294,7 +290,7 @@ def _stored_alerts(section: SectionSource, row: Sums | None) -> Iterator[Alert]:
             "damaged within the last week, and were built again.",
             row.lost,
         )
-        yield _of_section(name, text, WARNING, count=number(row.lost))
+        yield _of_section(name, text, Alert.WARNING, count=number(row.lost))
 
 
 def _section_alerts(name: str, row: Sums) -> Iterator[Alert]:
@@ -309,7 +305,7 @@ def _section_alerts(name: str, row: Sums) -> Iterator[Alert]:
             "Section '%(name)s': the page boundaries were damaged %(time)s, and the "
             "section was divided anew."
         )
-        yield _of_section(name, text, WARNING, time=ago(row.damaged_at))
+        yield _of_section(name, text, Alert.WARNING, time=ago(row.damaged_at))
 
 
 def _vanished(name: str, row: Sums) -> Iterator[Alert]:
@@ -326,10 +322,10 @@ def _vanished(name: str, row: Sums) -> Iterator[Alert]:
 
 
 def _of_section(
-    name: str, text: str, level: str = ERROR, fix: str = "", **values: str
+    name: str, text: str, level: str = Alert.ERROR, fix: str = "", **values: str
 ) -> Alert:
     return Alert(
-        subject=Subject.SECTIONS,
+        subject=Alert.Subject.SECTIONS,
         level=level,
         name=name,
         text=text % {"name": name, **values},
@@ -340,9 +336,9 @@ def _of_section(
 def _late_changes() -> Iterator[Alert]:
     if late := count_late_changes():
         yield Alert(
-            subject=Subject.SECTIONS,
+            subject=Alert.Subject.SECTIONS,
             # Engines are not notified of what no page says.
-            level=ERROR if engines() else WARNING,
+            level=Alert.ERROR if engines() else Alert.WARNING,
             text=late_changes(late),
             waiting=late,
             fix="manage.py ping_sitemaps",
@@ -354,7 +350,7 @@ def count_late_changes() -> int:
     now, longest = time.time(), max(LATE, get_settings().VERIFY_AFTER)
     # New rows come first where more pages change than can be rebuilt.
     is_late = Q(created=True, at__lt=now - LATE) | Q(at__lt=now - longest)
-    return waiting_changes().filter(is_late)[:_MOST].count()
+    return _waiting_changes().filter(is_late)[:_MOST].count()
 
 
 def late_changes(count: int | None = None) -> str:
@@ -370,9 +366,14 @@ def late_changes(count: int | None = None) -> str:
     return text % {"late": f"{number(count)}{'+' if count == _MOST else ''}"}
 
 
-def waiting_changes() -> QuerySet[Change]:
+def _waiting_changes() -> QuerySet[Change]:
     """Return the changes of registered sections that wait for their pages."""
     return changes().filter(section__in=list(registry.sources()))
+
+
+def waiting_rows() -> list[QuerySet[Any]]:
+    """Return what waits: for pages and, where there are engines, to be queued."""
+    return [_waiting_changes(), *([gate.unqueued()] if engines() else [])]
 
 
 def _refused(chosen: Sequence[EngineHealth], refusal: str) -> Iterator[Alert]:
@@ -380,10 +381,10 @@ def _refused(chosen: Sequence[EngineHealth], refusal: str) -> Iterator[Alert]:
     if not refusal:
         return
     waiting = sum(one.waiting for one in chosen)
-    waiting += gate.unqueued()[:_MOST].count() + waiting_changes()[:_MOST].count()
+    waiting += sum(rows[:_MOST].count() for rows in waiting_rows())
     text = gettext("Search engines are not notified: %s") % refusal
     yield Alert(
-        subject=Subject.ENGINES,
+        subject=Alert.Subject.ENGINES,
         text=" ".join([text, *_what_waits(waiting)]),
         waiting=waiting,
     )
@@ -414,7 +415,7 @@ def _engine_alerts(chosen: Iterable[EngineHealth]) -> Iterator[Alert]:
                 one.late,
             )
             yield Alert(
-                subject=Subject.ENGINES,
+                subject=Alert.Subject.ENGINES,
                 name=one.state.engine,
                 text=text % {"engine": one.state.engine, "count": number(one.late)},
                 waiting=one.waiting,
@@ -431,8 +432,8 @@ def _without_quota(one: EngineHealth) -> Iterator[Alert]:
         waits = _what_waits(one.waiting)
         began = gettext("It began %(time)s.") % {"time": ago(one.waiting_since)}
         yield Alert(
-            subject=Subject.ENGINES,
-            level=NOTE,
+            subject=Alert.Subject.ENGINES,
+            level=Alert.NOTE,
             name=one.state.engine,
             text=" ".join([text % {"engine": one.state.engine}, *waits, began]),
             since=one.waiting_since,
@@ -450,9 +451,9 @@ def _failing(one: EngineHealth) -> Alert:
     if since:
         parts.append(gettext("It began %(time)s.") % {"time": ago(since)})
     return Alert(
-        subject=Subject.ENGINES,
+        subject=Alert.Subject.ENGINES,
         name=alias,
-        level=WARNING if is_new else ERROR,
+        level=Alert.WARNING if is_new else Alert.ERROR,
         text=" ".join([*parts, *_what_waits(one.waiting)]),
         since=since,
         waiting=one.waiting,
@@ -485,9 +486,9 @@ def _failed(chosen: Collection[EngineHealth]) -> Iterator[Alert]:
         message = "" if last is None else f"{last.url}: {last.message}"
         values = {"engine": alias, "count": number(count), "message": message}
         yield Alert(
-            subject=Subject.ENGINES,
+            subject=Alert.Subject.ENGINES,
             name=alias,
-            level=ERROR if alias in now else WARNING,
+            level=Alert.ERROR if alias in now else Alert.WARNING,
             text=text % values,
             since=first,
         )
@@ -504,10 +505,10 @@ def _unknown() -> Iterator[Alert]:
         )
         text %= {"engine": state.engine}
         yield Alert(
-            subject=Subject.ENGINES,
+            subject=Alert.Subject.ENGINES,
             name=state.engine,
             # Who takes out an engine that fails means to.
-            level=WARNING if state.failures or state.problem else ERROR,
+            level=Alert.WARNING if state.failures or state.problem else Alert.ERROR,
             text=" ".join([text, *_what_waits(state.waiting_n)]),
             since=state.waiting_since,
             waiting=state.waiting_n,
@@ -527,7 +528,7 @@ def _on_hold() -> Iterator[Alert]:
             count,
         )
         yield Alert(
-            subject=Subject.URLS,
+            subject=Alert.Subject.URLS,
             name=section,
             text=text % {"section": section, "count": number(count)},
             since=since,

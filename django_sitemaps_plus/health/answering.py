@@ -8,12 +8,7 @@ from typing import Any
 from django.urls import NoReverseMatch, ResolverMatch, reverse
 
 from django_sitemaps_plus.delivery.engines import known_files
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    Site,
-    rendering_context,
-    resolved,
-)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site
 
 APP = "django_sitemaps_plus"
 ROBOTS = "/robots.txt"
@@ -27,7 +22,7 @@ def others(names: Iterable[str]) -> dict[str, dict[str, ResolverMatch]]:
     """
     found: dict[str, dict[str, ResolverMatch]] = {}
     for path in _paths(names):
-        match = resolved(path)
+        match = Site.current().resolved(path)
         if match is not None and APP not in match.app_names:
             view = f"{match._func_path} (URL pattern {match.route!r})"
             found.setdefault(view, {})[path] = match
@@ -45,7 +40,7 @@ def _paths(names: Iterable[str]) -> Iterator[str]:
         *(("page", {"page": (name, 1)}) for name in names),
     ]
     site = Site.current().name or None
-    with rendering_context(PLACEHOLDER_SITE):
+    with PLACEHOLDER_SITE.rendering():
         for name, kwargs in wanted:
             try:
                 yield reverse(f"{APP}:{name}", kwargs=kwargs, current_app=site)

@@ -6,8 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from django_sitemaps_plus import hooks
-from django_sitemaps_plus.delivery import guards
-from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.engines import check_site, engines, forced
 from django_sitemaps_plus.engines import asking, own_files
 from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.pagination.queries import row_of, sections
@@ -17,11 +16,8 @@ from .alerts import Alert, errors, missing_tables, of_apps, own_alerts
 from .figures import figures_by_section
 from .unlooked import unaudited
 
-#: Seconds for each request, in all that is asked here: one answer is not both red and
-#: green.
-CHECK_TIMEOUT = 30.0
 #: What the results that concern the whole site are of.
-SITE = "site"
+_SITE = "site"
 
 
 def check(
@@ -30,19 +26,19 @@ def check(
     """
     Check everything that submissions need: of the site, and of some engines.
 
-    Returns each result with what it is of: ``SITE``, a section, or an engine's alias;
+    Returns each result with what it is of: "site", a section, or an engine's alias;
     with the errors of ``alerts``. It asks the site and the engines over the network,
     which may take some seconds for each.
     """
-    found = [(SITE, one) for one in guards.check_site(force=force)]
+    found = [(_SITE, one) for one in check_site(force=force)]
     site, missing = Site.current().address(), [*missing_tables()]
     if site is not None:
         origin = str(site.origin)
         robots = own_files.check_live_robots(
-            origin, timeout=CHECK_TIMEOUT, private=force
+            origin, timeout=CheckResult.TIMEOUT, private=force
         )
-        crawling = guards.forced(robots) if force else robots
-        looked = {SITE: [crawling]}
+        crawling = forced(robots) if force else robots
+        looked = {_SITE: [crawling]}
         for alias in aliases:
             engine = engines()[alias]
             looked[alias] = [*asking.check_engine(engine, origin, force=force)]
@@ -57,18 +53,18 @@ def check(
     began = time.time()
     # A copy that is not to be looked at, as --force would: robots.txt closes it, or its
     # address is private. What fails is looked at.
-    if site is not None and (crawling.is_good or not guards.forced(robots).is_good):
+    if site is not None and (crawling.is_good or not forced(robots).is_good):
         # Last: who asks for the sitemap has what was never built be built.
         closed = not robots.is_good
         for one in hooks.checks(site, force=force, closed=closed, kind=CheckResult):
             if isinstance(one, hooks.Failed):
                 one = CheckResult.bad(str(one))
-            found.append((SITE, one))
+            found.append((_SITE, one))
     # What was just looked at is among the results.
     former = [] if missing else errors(of_apps())
     found += [_wrong(alert) for alert in former if alert.since < began]
     if unlooked := unaudited():
-        found.append((SITE, CheckResult.warning(*unlooked)))
+        found.append((_SITE, CheckResult.warning(*unlooked)))
     return found
 
 
@@ -88,4 +84,4 @@ def _remember(looked: Mapping[str, Sequence[CheckResult]]) -> None:
 def _wrong(alert: Alert) -> tuple[str, CheckResult]:
     fix = f"Run {alert.fix}." if alert.fix else ""
     wrong = CheckResult(is_good=False, text=alert.text, fix=fix)
-    return alert.name or SITE, wrong
+    return alert.name or _SITE, wrong

@@ -6,7 +6,7 @@ import datetime as dt
 import time
 from typing import Any
 
-from django.utils import formats, timezone
+from django.utils import formats
 from django.utils.dateparse import parse_datetime
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext, npgettext_lazy, override
@@ -67,11 +67,6 @@ def until(seconds: float) -> str:
         return gettext("in under a minute")
     time_left = timeuntil(moment(seconds), time_strings=_UNITS, depth=1)
     return gettext("in %(time)s") % {"time": time_left}
-
-
-def datetime_of(seconds: float) -> str:
-    """Return a time as Django shows datetimes."""
-    return str(formats.localize(timezone.localtime(moment(seconds))))
 
 
 def plain_ago(seconds: float) -> str:

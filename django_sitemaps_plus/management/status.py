@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 from django.utils.translation import override
 
-from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.engines import EngineHealth, engines
 from django_sitemaps_plus.engines.base import SitemapStatus
 from django_sitemaps_plus.health import words
-from django_sitemaps_plus.health.engines import EngineHealth
 from django_sitemaps_plus.health.words import plain_ago
 
 #: The width of lines where no terminal says how wide it is, and the widest.

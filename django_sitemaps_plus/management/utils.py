@@ -15,7 +15,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
-from django_sitemaps_plus.db import tables_are_missing
+from django_sitemaps_plus.db import tables_are_missing, tables_exist
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.pagination.deploys import as_command
 from django_sitemaps_plus.pagination.queries import ledger
@@ -32,6 +32,13 @@ from django_sitemaps_plus.sitemaps.tenants import Tenant
 
 #: Exit codes, beside 0.
 FAILED, MISUSED = 1, 2
+
+
+def misused(text: str) -> CommandError:
+    """Return the error of what cannot be done as it was asked for: it ends with 2."""
+    return CommandError(text, returncode=MISUSED)
+
+
 #: Seconds between two lines of progress.
 LINE_EVERY = 2.0
 
@@ -107,8 +114,12 @@ class SitemapsCommand(BaseCommand):
         """Return the site's address; ``CommandError`` if it is not configured."""
         site = Site.current().address()
         if site is None:
-            raise CommandError(_unknown_address(), returncode=MISUSED)
+            raise misused(_unknown_address())
         return site
+
+    def missing_tables(self) -> str:
+        """Return what to say if there are no tables, as a sentence; else ""."""
+        return "" if tables_exist(ledger()) else tenants.tables_missing(ledger())
 
     def say(self, text: str, *, is_error: bool = False) -> None:
         """Print what was done or found; if only errors are wanted, only those."""
@@ -187,24 +198,20 @@ def _sites(
         try:
             return [Site.called(named)]
         except LookupError as error:
-            raise CommandError(f"--site: {error}", returncode=MISUSED) from error
+            raise misused(f"--site: {error}") from error
     sites = Site.of_process()
     if tenants.configured() and tenants.current_tenant_key() not in tenants.all_keys():
         # As django-tenants' public schema, which has no tables of this package.
         return _sites_of_tenants(sites[0])
     if Site.default().is_chosen_by_request and not sites:
-        raise CommandError(
+        raise misused(
             "Each request decides which Site it is for, and a command has none: say "
             "--site, or set SITE_ID, or SITEMAPS_PLUS['BASE_URL'] for a single site. "
-            f"{known_sites()}",
-            returncode=MISUSED,
+            f"{known_sites()}"
         )
     sites = chosen(sites, options)
     if len(sites) > 1 and options.get("format") == "json":
-        raise CommandError(
-            f"--format json prints one object: say --site. {known_sites()}",
-            returncode=MISUSED,
-        )
+        raise misused(f"--format json prints one object: say --site. {known_sites()}")
     names = [*options.get("sections", ()), *options.get("section", ())]
     known = [site for site in sites if _has_sections(site, names)]
     return known or sites[:1]
@@ -244,9 +251,7 @@ def known_only(names: Iterable[str], known: Sequence[str], what: str) -> list[st
             close = get_close_matches(name, known, n=1)
             there_are = f"There are: {', '.join(known) or 'none'}."
             hint = f"Did you mean {close[0]!r}?" if close else there_are
-            raise CommandError(
-                f"There is no {what} {name!r}. {hint}", returncode=MISUSED
-            )
+            raise misused(f"There is no {what} {name!r}. {hint}")
     return named
 
 

@@ -25,7 +25,7 @@ from django_sitemaps_plus.sitemaps.sections import (
     repeats,
     rows_between,
 )
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 
 from .cutting import filled_to, halves, tail
 from .models import Page, Section
@@ -124,7 +124,7 @@ def refuse_disorder(key_range: KeyRange, page: Page) -> None:
         raise divide_anew(page.section, page)
 
 
-@rendering_context(PLACEHOLDER_SITE)
+@PLACEHOLDER_SITE.rendering()
 def fill(
     source: SectionSource,
     seconds: float | None = None,

@@ -276,37 +276,35 @@ class Sums:
     #: Why its changes cannot be assigned to pages; empty if they can.
     failure: str
 
-
-def sums() -> dict[str, Sums]:
-    """Return the sums of the site's sections by name, by one statement."""
-    failed = ~Q(pages__error="")
-    rows: Any = (
-        sections()
-        .exclude(name="")
-        .order_by("name")
-        .annotate(
-            n=Count("pages"),
-            unbuilt=Count("pages", filter=Q(pages__checksum="")),
-            entries=Sum("pages__entries", default=0),
-            size=Sum("pages__size", default=0),
-            lastmod=Max("pages__lastmod"),
-            items=Sum("pages__items", default=0),
-            bad=Sum("pages__bad", default=0),
-            lost=Count("pages", filter=Q(pages__lost_at__gt=time.time() - LATELY)),
-            wrong=Count("pages", filter=failed),
-            error=Min("pages__error", filter=failed, default=""),
+    @classmethod
+    def stored(cls) -> dict[str, Sums]:
+        """Return the sums of the site's sections by name, by one statement."""
+        failed = ~Q(pages__error="")
+        rows: Any = (
+            sections()
+            .exclude(name="")
+            .order_by("name")
+            .annotate(
+                n=Count("pages"),
+                unbuilt=Count("pages", filter=Q(pages__checksum="")),
+                entries=Sum("pages__entries", default=0),
+                size=Sum("pages__size", default=0),
+                lastmod=Max("pages__lastmod"),
+                items=Sum("pages__items", default=0),
+                bad=Sum("pages__bad", default=0),
+                lost=Count("pages", filter=Q(pages__lost_at__gt=time.time() - LATELY)),
+                wrong=Count("pages", filter=failed),
+                error=Min("pages__error", filter=failed, default=""),
+            )
         )
-    )
-    columns = (
-        *("pk", "key", "filled", "n", "unbuilt", "entries", "size", "lastmod"),
-        *("items", "bad", "lost", "wrong", "error", "confirmed_at"),
-        *("listed", "damaged_at", "failure"),
-    )
-    found = rows.values_list("name", *columns)
-    return {name: Sums(*rest) for name, *rest in found}
+        columns = (
+            *("pk", "key", "filled", "n", "unbuilt", "entries", "size", "lastmod"),
+            *("items", "bad", "lost", "wrong", "error", "confirmed_at"),
+            *("listed", "damaged_at", "failure"),
+        )
+        found = rows.values_list("name", *columns)
+        return {name: cls(*rest) for name, *rest in found}
 
-
-def current_sums(section: SectionSource, row: Sums | None) -> Sums | None:
-    """Return the sums of a section's pages; None if it has none, or of a former key."""
-    is_current = row is not None and row.pages and row.key == section.signature
-    return row if is_current else None
+    def is_of(self, section: SectionSource) -> bool:
+        """Return whether these are of a section's pages: it has some, by its key."""
+        return bool(self.pages) and self.key == section.signature

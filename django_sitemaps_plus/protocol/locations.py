@@ -96,27 +96,40 @@ class Origin:
             raise LocationError(f"origin {excerpt(text)}: more than scheme and host")
         return origin
 
+    def local_path(self, location: object) -> str:
+        """Return path and query of a location, as a URI reference that begins with "/".
 
-def local_path(location: object, origin: Origin) -> str:
-    """Return path and query of a location, as a URI reference that begins with "/".
+        Takes a path, or a URL whose host and scheme, if it has one, are the origin's.
+        An IRI is percent-encoded; what is legal stays as it is.
 
-    Takes a path, or a URL whose host and scheme, if it has one, are the origin's. An
-    IRI is percent-encoded; what is legal stays as it is.
+        Raises:
+            LocationError: No text, empty, neither a path nor a URL of this origin; with
+                credentials, a fragment, control characters or lone surrogates;
+                beginning with "//"; too long, or shorter than the schemas allow, behind
+                the origin; or of no page of its own: with a dot segment or a session
+                id.
+        """
+        refuse_long(location, len(self.scheme) + 3 + len(self.host))
+        if isinstance(location, str) and _PLAIN.fullmatch(location):
+            path: str = location
+        else:
+            path = quote(_own_path(_clean(location), self))
+        _check_length(len(self.scheme) + 3 + len(self.host) + len(path), location)
+        refuse_ambiguous(path)
+        return path
 
-    Raises:
-        LocationError: No text, empty, neither a path nor a URL of this origin; with
-            credentials, a fragment, control characters or lone surrogates; beginning
-            with "//"; too long, or shorter than the schemas allow, behind the origin;
-            or of no page of its own: with a dot segment or a session id.
-    """
-    refuse_long(location, len(origin.scheme) + 3 + len(origin.host))
-    if isinstance(location, str) and _PLAIN.fullmatch(location):
-        path: str = location
-    else:
-        path = quote(_own_path(_clean(location), origin))
-    _check_length(len(origin.scheme) + 3 + len(origin.host) + len(path), location)
-    refuse_ambiguous(path)
-    return path
+    def absolute(self, location: object) -> str:
+        """Return the absolute URL of something that may live on another host.
+
+        A path is one of this origin, a URL of http or https is kept, and one without a
+        scheme has that of this one; all come out as URIs (percent-encoded, punycode).
+
+        Raises:
+            LocationError: As ``local_path``, except for a foreign host.
+        """
+        if isinstance(location, str):
+            location = _with_scheme(location, self)
+        return resolve(location, str(self))
 
 
 def page_of(location: object) -> object:
@@ -132,7 +145,7 @@ def page_of(location: object) -> object:
 def plain(joined: str) -> bool:
     r"""Return whether many locations, joined with "\n", are all legal as they are.
 
-    True means that ``local_path`` would return each of them unchanged, behind an
+    True means that ``Origin.local_path`` would return each of them unchanged, behind an
     origin of any length. False means: look at them one by one.
     """
     # First: what is too long is not even copied.
@@ -215,20 +228,6 @@ def refuse_long(location: object, before: int = 0) -> None:
         _check_length(len(location) + before * location.startswith("/"), location)
 
 
-def absolute(location: object, origin: Origin) -> str:
-    """Return the absolute URL of something that may live on another host.
-
-    A path is one of ``origin``, a URL of http or https is kept, and one without a
-    scheme has that of ``origin``; all come out as URIs (percent-encoded, punycode).
-
-    Raises:
-        LocationError: As ``local_path``, except for a foreign host.
-    """
-    if isinstance(location, str):
-        location = _with_scheme(location, origin)
-    return resolve(location, str(origin))
-
-
 def _with_scheme(text: str, origin: Origin) -> str:
     """Return a location with the scheme of ``origin``, where it has a host alone."""
     return f"{origin.scheme}:{text}" if text.startswith("//") else text
@@ -240,13 +239,13 @@ def is_location(text: str) -> bool:
 
 
 def resolve(location: object, prefix: str | None) -> str:
-    """Do what ``absolute`` does, with any text in front of a path.
+    """Do what ``Origin.absolute`` does, with any text in front of a path.
 
     ``prefix`` is a written origin, or ``ORIGIN_MARK``, or None where a path will not
     do.
 
     Raises:
-        LocationError: As ``absolute``.
+        LocationError: As ``Origin.absolute``.
     """
     refuse_long(location, len(prefix or ""))
     text = _clean(location)

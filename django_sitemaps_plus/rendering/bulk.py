@@ -23,6 +23,10 @@ class Texts:
     #: Returns the text of each item; None for a bad row.
     each: Callable[[], Sequence[str | None]]
 
+    def at(self, origin: str) -> str:
+        """Return the text of all, with an origin in front of paths."""
+        return self.whole.replace(ORIGIN_MARK, origin)
+
 
 def bulk_lastmods(lastmods: LastmodColumn) -> tuple[Pieces | None, str | None] | None:
     """

@@ -17,14 +17,13 @@ from typing import Any, Protocol, TypeAlias
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
+from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
 from django_sitemaps_plus.protocol.errors import DateError
 from django_sitemaps_plus.protocol.locations import (
     ALWAYS_FITS,
     Origin,
-    absolute,
     lines_fit,
-    local_path,
     page_of,
     plain,
     refuse_ambiguous,
@@ -131,7 +130,7 @@ class RouteLocations:
         for value, is_verbatim in zip(values, self.route.verbatim, strict=True):
             if is_verbatim:
                 refuse_long(value)
-        return local_path(self.route.exact(values), origin)
+        return origin.local_path(self.route.exact(values))
 
     def is_part(self, index: int) -> bool:
         """Return False: a route has no fragment."""
@@ -155,7 +154,7 @@ class TextLocations:
 
     def exact(self, index: int, origin: Origin) -> str:
         """Return one location as an RFC 3986 path on the origin."""
-        return local_path(page_of(self.values[index]), origin)
+        return origin.local_path(page_of(self.values[index]))
 
     def is_part(self, index: int) -> bool:
         """Return whether a location is that of a part of a page, or empty."""
@@ -177,7 +176,7 @@ class GivenLocations(TextLocations):
 
     def exact(self, index: int, origin: Origin) -> str:
         """Return one location: a path on the origin, or a URL of another."""
-        location = absolute(page_of(self.values[index]), origin)
+        location = origin.absolute(page_of(self.values[index]))
         path = location.removeprefix(str(origin))
         refuse_ambiguous(path)
         return path if path.startswith("/") else location
@@ -333,6 +332,11 @@ class RowBatch:
         ]
 
 
+def allowed_bad(rows: int) -> int:
+    """Return how many bad rows a page of ``rows`` may have (``MAX_BAD``)."""
+    return max(10, int(get_settings().MAX_BAD * rows))
+
+
 @dataclass(slots=True)
 class Tally:
     """What went wrong while entries were built, and their newest lastmod."""
@@ -349,6 +353,36 @@ class Tally:
         before = self.listed.get(path)
         self.listed[path] = is_part or bool(before)
         return before is not None and self.listed[path]
+
+    def is_too_bad(self, rows: int, entries: int) -> bool:
+        """Return whether something larger than a row is wrong with a page."""
+        bad = len(self.bad)
+        # To say that a page has no entries, where it has rows, would be a lie.
+        return bad > allowed_bad(rows) or (bad > 0 and not entries)
+
+    def too_many(self, rows: int, page: str) -> str:
+        """Say how many of a page's rows are bad, and which is the first."""
+        first = self.bad[0]
+        if not self.to_correct(rows):
+            return (
+                f"Page {page} lists nothing: none of its {rows} URLs is below the path "
+                f"of SITEMAPS_PLUS['BASE_URL'], for example {first.reason}. Remove the "
+                "path from BASE_URL, or let location() return URLs below it."
+            )
+        return (
+            f"{len(self.bad)} of {rows} rows of page {page} cannot be listed. The "
+            f"first, {first.label}: {first.reason.rstrip('.')}."
+        )
+
+    def to_correct(self, rows: int) -> Sequence[BadRow]:
+        """
+        Return which of a page's bad rows are to be corrected: all.
+
+        But none of them if no row is in the folder of the sitemap: ``BASE_URL`` is
+        wrong.
+        """
+        is_outside = len(self.bad) == rows and all(row.is_outside for row in self.bad)
+        return [] if is_outside else self.bad
 
     def omit(self, label: str, reason: str) -> None:
         """Note that an entry lacks a tag that it can do without."""

@@ -30,18 +30,8 @@ from django_sitemaps_plus.sitemaps.attributes import (
     moments,
 )
 from django_sitemaps_plus.sitemaps.routes import Route
-from django_sitemaps_plus.sitemaps.sections import (
-    SectionSource,
-    items_of,
-    object_path_reason,
-    source,
-)
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    Site,
-    default_language,
-    rendering_context,
-)
+from django_sitemaps_plus.sitemaps.sections import SectionSource, items_of, source
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site
 
 from .related_rows import other_statements, statements_of
 from .row_path import RowPlan
@@ -79,7 +69,7 @@ class Definition:
 
 
 @lru_cache(maxsize=16_384)
-@rendering_context(PLACEHOLDER_SITE)
+@PLACEHOLDER_SITE.rendering()
 def _definition(
     name: str, registered: object, site: str, tenant: str, base_url: str | None
 ) -> Definition:
@@ -129,8 +119,8 @@ def _description(section: SectionSource) -> list[Any]:
         sitemap.i18n,
         sitemap.alternates,
         sitemap.x_default,
-        section.by_position or object_path_reason(sitemap),
-        default_language(),
+        section.by_position or section.object_path,
+        Site.current().default_language,
         django_settings.TIME_ZONE,
         django_settings.USE_TZ,
     ]
@@ -153,7 +143,7 @@ def _description(section: SectionSource) -> list[Any]:
 def _route_parts(route: Route, section: SectionSource) -> list[Any]:
     parts: list[Any] = [repr(route)]
     for language in section.languages:
-        with rendering_context(PLACEHOLDER_SITE, language):
+        with PLACEHOLDER_SITE.rendering(language):
             compiled = route.compile()
         parts += [language, compiled.pieces, compiled.slots]
     return parts

@@ -45,9 +45,9 @@ def entries_of(text: bytes, locations: Collection[bytes]) -> Listing:
     found = Listing()
     for location in locations:
         start = START + location + b"</loc>"
-        # The last one, as in a listing.
-        if (at := text.rfind(start)) >= 0:
-            at += len(start)
+        # The last one, as in a listing; most texts have none, which this way sees soon.
+        if start in text:
+            at = text.rindex(start) + len(start)
             found[location] = text[at : text.index(_END, at)]
     return found
 
@@ -57,22 +57,11 @@ def locations_of(body: bytes) -> list[bytes]:
     return _LOC.findall(body)
 
 
-def listed_of(body: bytes, locations: Collection[str], origin: str) -> set[str]:
-    """Return those of some locations that a page with an origin lists."""
+def listed_of(body: bytes, locations: Collection[str], origin: str) -> dict[str, str]:
+    """Return those of some locations that a page with an origin lists, with lastmod."""
     texts = {written(location, origin): location for location in locations}
-    if len(texts) > _FEW:
-        return {texts[text] for text in texts.keys() & set(locations_of(body))}
-    return {
-        location
-        for text, location in texts.items()
-        if body.find(START + text + b"</loc>") >= 0
-    }
-
-
-def count_repeated(body: bytes) -> int:
-    """Return how many entries of a page list a URL that an earlier one lists."""
-    locations = locations_of(body)
-    return len(locations) - len(set(locations))
+    found = entries_of(body, texts)
+    return {texts[text]: lastmod_of(rest) for text, rest in found.items()}
 
 
 def written(location: str, origin: str) -> bytes:
@@ -92,6 +81,14 @@ def lastmod_of(rest: bytes) -> str:
     """Return the lastmod of an entry; empty if it has none."""
     match = _LASTMOD.search(rest)
     return match[1].decode() if match else ""
+
+
+def lastmods_of(body: bytes) -> dict[str, str]:
+    """Return the lastmods of a page, or of the text of some entries, by URL."""
+    return {
+        html.unescape(url.decode()): lastmod_of(rest)
+        for url, rest in listing_of(body).items()
+    }
 
 
 # Where two texts of entries differ

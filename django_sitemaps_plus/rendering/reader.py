@@ -56,11 +56,7 @@ from django_sitemaps_plus.sitemaps.sections import (
     repeats,
     rows_between,
 )
-from django_sitemaps_plus.sitemaps.site import (
-    SiteAddress,
-    default_language,
-    rendering_context,
-)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 
 from .bulk import Texts
 from .columns import (
@@ -74,7 +70,8 @@ from .columns import (
     TextLocations,
     latest_believed,
 )
-from .listing import listing_of, location_of
+from .digest import definition
+from .listing import lastmods_of, listing_of, location_of
 from .related_rows import attach
 from .row_path import RowPlan
 from .serializer import Serializer
@@ -93,7 +90,7 @@ class Reader:
     """
 
     source: SectionSource
-    site: SiteAddress
+    site: SiteAddress = PLACEHOLDER_SITE
     tally: Tally = field(default_factory=Tally)
     raises: bool = False
     #: Whether the titles of items are read, too.
@@ -103,6 +100,11 @@ class Reader:
     def sitemap(self) -> AnySitemap:
         """The section's sitemap."""
         return self.source.sitemap
+
+    @property
+    def definition(self) -> str:
+        """The digest of what the bytes depend on besides the rows."""
+        return definition(self.source).digest
 
     @cached_property
     def read_as(self) -> AsColumns:
@@ -119,8 +121,9 @@ class Reader:
         x_default = None
         if sitemap.i18n and sitemap.alternates and sitemap.x_default:
             # Contrib's views look for LANGUAGE_CODE itself.
-            is_live = self.source.is_live
-            x_default = django_settings.LANGUAGE_CODE if is_live else default_language()
+            x_default = Site.current().default_language
+            if self.source.is_live:
+                x_default = django_settings.LANGUAGE_CODE
         return Serializer(
             origin=self.site.origin,
             zone=timezone.get_default_timezone(),
@@ -138,6 +141,15 @@ class Reader:
         for batch in batches:
             yield batch, serializer.items(batch, self.tally)
 
+    def lastmods(
+        self, batches: Iterable[RowBatch]
+    ) -> Iterator[tuple[Any, dict[str, str]]]:
+        """Yield what each item is called, and the lastmods of its URLs."""
+        for batch, texts in self.texts(batches):
+            for label, text in zip(batch.labels, texts.each(), strict=True):
+                body = (text or "").replace(ORIGIN_MARK, str(self.site.origin))
+                yield label, lastmods_of(body.encode())
+
     # By key
 
     def by_key(
@@ -151,7 +163,7 @@ class Reader:
         rows, key = self._keyed_rows()
         queryset = key.order(rows_between(rows, key, lower, upper))
         if self._needs_objects():
-            queryset = annotated(queryset, self._expressions(), self.sitemap)
+            queryset = self.annotated(queryset)
             for items, labels in instances(self.source, queryset, key):
                 yield from self.objects(items, labels)
         else:
@@ -163,9 +175,10 @@ class Reader:
         is_called = self.with_titles and is_method(title)
         return is_called or self.read_as.sitemap is None
 
-    def _expressions(self) -> dict[str, Any]:
-        """Return the expressions that are wanted, by their aliases."""
-        return declared_expressions(self.sitemap, titles=self.with_titles)
+    def annotated(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        """Return rows with the values of the expressions that are wanted."""
+        wanted = declared_expressions(self.sitemap, titles=self.with_titles)
+        return annotated(rows, wanted, self.sitemap)
 
     def _keyed_rows(self) -> tuple[QuerySet[Any], Key]:
         """Return the section's rows where they are written, and its key."""
@@ -206,7 +219,7 @@ class Reader:
         rows, key = self._keyed_rows()
         rows = rows.order_by().filter(key.among(keys))
         if self._needs_objects():
-            objects = list(annotated(rows, self._expressions(), self.sitemap))
+            objects = list(self.annotated(rows))
             read = [key.of(item) for item in objects]
             batches: Iterable[RowBatch] = self.objects(objects, read)
         else:
@@ -235,7 +248,7 @@ class Reader:
         assert key is not None  # noqa: S101 (for the type checker: asked by the caller)
         given = (one for text in sorted(texts) if (one := key.read(text)) is not None)
         found: dict[str, Sequence[tuple[str, bytes]]] = {}
-        with rendering_context(self.site):
+        with self.site.rendering():
             for some in parts(given):
                 for value, text in self.of_keys(some):
                     if text is not None:

@@ -32,7 +32,6 @@ from django_sitemaps_plus.protocol.limits import MIN_LOCATION
 from django_sitemaps_plus.protocol.locations import (
     ORIGIN_MARK,
     Origin,
-    absolute,
     page_of,
     refuse_outside,
 )
@@ -272,7 +271,7 @@ class Serializer:
 
     def _given_link(self, given: Mapping[str, Any]) -> str:
         """Return an alternate of contrib's dicts, which may be of another host."""
-        link = absolute(page_of(given.get("location")), self.origin)
+        link = self.origin.absolute(page_of(given.get("location")))
         path = link.removeprefix(str(self.origin))
         href = _marked(path) if path.startswith("/") else link
         return alternate_xml(given.get("lang_code", ""), href)

@@ -9,16 +9,11 @@ from django_sitemaps_plus.exceptions import HookError
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
-from django_sitemaps_plus.storing.freshness import (
-    PageState,
-    fresh_state,
-    stored_page,
-    tag_of,
-)
+from django_sitemaps_plus.storing.freshness import PageState, fresh_state, stored_page
 
 from . import index
 from .documents import Document, former_document, page_or_former, served_document
-from .responses import not_modified, send_document
+from .responses import not_modified
 
 _CONDITIONS = {"HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE"}
 
@@ -49,7 +44,7 @@ def gathered(
     if document is None:
         owner = f" of the section {name!r}" if name else ""
         raise Http404(f"The index{owner} has no part {part}.")
-    return send_document(request, _with_ending(ending, document, place), gz=gz)
+    return _with_ending(ending, document, place).response(request, gz=gz)
 
 
 def page(
@@ -90,7 +85,7 @@ def page(
             document = page_or_former(section, number, place, stored)
     if document is None:
         raise Http404(f"The section {name!r} has no page {number}.")
-    return send_document(request, _with_ending(ending, document, place), gz=gz)
+    return _with_ending(ending, document, place).response(request, gz=gz)
 
 
 def _not_modified(
@@ -105,7 +100,7 @@ def _not_modified(
     # Of a page in error it depends on its bytes whether they may be sent.
     if state.error:
         return None
-    tag = tag_of(state.checksum, site.with_scheme(section.sitemap.protocol))
+    tag = site.with_scheme(section.sitemap.protocol).version_tag(state.checksum)
     return not_modified(request, tag, state.changed_at, gz=gz)
 
 

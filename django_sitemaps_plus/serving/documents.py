@@ -7,13 +7,14 @@ A page's are stored, or built for the request: by position, or where they cannot
 from __future__ import annotations
 
 import hashlib
-import html
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Final
 from urllib.parse import quote
+
+from django.http import HttpRequest, HttpResponseBase
 
 from django_sitemaps_plus.building.by_position import (
     Entries,
@@ -21,31 +22,41 @@ from django_sitemaps_plus.building.by_position import (
     position_page,
 )
 from django_sitemaps_plus.building.page_writer import raises
-from django_sitemaps_plus.building.pages import find, serve, stored_version
+from django_sitemaps_plus.building.pages import expire, find, serve, stored_version
+from django_sitemaps_plus.building.refresh import assign_all, refresh_all
+from django_sitemaps_plus.changes.assignment import Bounds
+from django_sitemaps_plus.changes.queries import changes
+from django_sitemaps_plus.changes.recorder import remembers, write_remembered
 from django_sitemaps_plus.db import has_failed
-from django_sitemaps_plus.exceptions import NotReady, TooManyBadRows, UnusableError
+from django_sitemaps_plus.exceptions import (
+    Busy,
+    NotReady,
+    TooManyBadRows,
+    UnusableError,
+)
 from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, fill
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import ledger, pages
+from django_sitemaps_plus.pagination.queries import ledger, pages, sections
 from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES
-from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.writers import URLSET_FOOTER
-from django_sitemaps_plus.rendering.listing import lastmod_of, listing_of
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.rendering.listing import listed_of
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 from django_sitemaps_plus.storing import storage
-from django_sitemaps_plus.storing.freshness import (
-    PageState,
-    Served,
-    fresh_pages,
-    tag_of,
+from django_sitemaps_plus.storing.freshness import PageState, Served, fresh_pages
+from django_sitemaps_plus.storing.segments import (
+    Segment,
+    converted,
+    gzipped,
+    segment_of,
 )
-from django_sitemaps_plus.storing.segments import Segment, gzipped, segment_of
 from django_sitemaps_plus.storing.storage import entries_header
 
 from .listed import FILL_SECONDS, ListedPage, log_once
+from .responses import send_document
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -70,6 +81,24 @@ class Document:
     #: The ``next_number`` of a page's section: another one than when the pages were
     #: listed if one was divided since. 0 if it is not of the ledger.
     next_number: int = 0
+    #: Of a page that was built for the request: which rows are left out, or lack a tag.
+    problems: Sequence[tuple[str, str]] = ()
+
+    @classmethod
+    def of(cls, body: bytes, content_type: str = XML) -> Document:
+        """Return bytes to send that are stored nowhere."""
+        return cls(_tag(body), (segment_of(body),), content_type=content_type)
+
+    def converted(
+        self, convert: Callable[[bytes], bytes], content_type: str
+    ) -> Document:
+        """Return what a function makes of its parts, which says the same."""
+        segments = tuple(converted(one, convert) for one in self.segments)
+        return replace(self, segments=segments, media=None, content_type=content_type)
+
+    def response(self, request: HttpRequest, *, gz: bool = False) -> HttpResponseBase:
+        """Send it: gzipped if it can be, or 304 if the client has it."""
+        return send_document(request, self, gz=gz)
 
     @property
     def packed(self) -> bytes:
@@ -90,16 +119,15 @@ class Document:
         texts = sum(segment.size for segment in self.segments)
         return texts + sum(map(len, self._around))
 
+    def listed(self, locations: Collection[str], site: SiteAddress) -> dict[str, str]:
+        """Return those of some locations that it lists for a site, with lastmod."""
+        return listed_of(self.body, locations, str(site.origin))
+
     @property
     def _around(self) -> tuple[bytes, bytes]:
         if self.media is None:
             return b"", b""
         return entries_header(self.media), URLSET_FOOTER
-
-
-def document(body: bytes, content_type: str = XML) -> Document:
-    """Return bytes to send that are stored nowhere."""
-    return Document(_tag(body), (segment_of(body),), content_type=content_type)
 
 
 def _tag(text: bytes) -> str:
@@ -168,7 +196,8 @@ def version_document(page: Page, checksum: str, site: SiteAddress) -> Document |
 
 def version_tag(page: Page, checksum: str, site: SiteAddress) -> str:
     """Return the tag of a version of a page."""
-    return tag_of(checksum, site.with_scheme(_protocol(page.section.name)))
+    own = site.with_scheme(_protocol(page.section.name))
+    return own.version_tag(checksum)
 
 
 def _protocol(name: str) -> str | None:
@@ -203,6 +232,42 @@ def page_document(
     return served_document(serve(item, page, site), own)
 
 
+def rebuild(item: SectionSource, page: Page, site: SiteAddress) -> bool:
+    """
+    Compare a page with its rows now; return whether its bytes changed.
+
+    Raises ``NotReady`` if it keeps its former bytes, and what ``serve`` raises.
+    """
+    expire(page)
+    served = serve(item, page, site)
+    if problem := served.problem or served.page.error:
+        raise NotReady(problem)
+    return served.page.checksum != page.checksum
+
+
+#: Changes, and pages that they concern, for which a request rebuilds these.
+_MOST_CHANGES, _MOST_PAGES = 500, 10
+
+
+def rebuild_waiting(sources: Sequence[SectionSource], site: SiteAddress) -> None:
+    """
+    Rebuild the pages of some sections whose rows were saved, for a request.
+
+    Many are left to the background.
+    """
+    for source in sources:
+        database = definition(source).database
+        if remembers(database, source.name):
+            write_remembered(database)
+    rows = changes().filter(section__in=[source.name for source in sources])
+    waiting = list(rows.values_list("section", flat=True)[: _MOST_CHANGES + 1])
+    if 0 < len(waiting) <= _MOST_CHANGES:
+        changed = [source for source in sources if source.name in waiting]
+        assign_all(changed)
+        address = Site.current().stored_address(site)
+        refresh_all(changed, address, most=_MOST_PAGES)
+
+
 def documents_by_position(item: SectionSource, site: SiteAddress) -> Iterator[Document]:
     """Yield all pages of a section by position, in their order, built now."""
     for built in position_all(item, site):
@@ -215,7 +280,11 @@ def _of_entries(built: Entries, item: SectionSource) -> Document:
     _, start, rest = body.partition(b"<url>")
     entries = start + rest.removesuffix(URLSET_FOOTER) if start else b""
     return Document(
-        _tag(body), (segment_of(entries),), built.entries, frozenset(item.media)
+        _tag(body),
+        (segment_of(entries),),
+        built.entries,
+        frozenset(item.media),
+        problems=tuple(built.problems),
     )
 
 
@@ -230,7 +299,7 @@ def served_document(served: Served[Any], site: SiteAddress) -> Document:
         raise TooManyBadRows(served.page.error)
     stored = served.stored.for_site(site)
     return Document(
-        tag_of(served.checksum, site),
+        site.version_tag(served.checksum),
         (stored.segment,),
         stored.entries,
         frozenset(stored.media.split()),
@@ -301,6 +370,17 @@ def cache_tag(document: str, site: str = "") -> str:
     return quote(f"{name}/{document}" if name else document)
 
 
+@PLACEHOLDER_SITE.rendering()
+def pages_of(source: SectionSource, keys: Iterable[str]) -> Mapping[str, int]:
+    """Return the number of the page that owns each key; empty if that is not known."""
+    section = sections().filter(name=source.name).first()
+    try:
+        bounds = None if section is None else Bounds.of(source, section)
+        return {} if bounds is None else bounds.pages(keys)
+    except Busy:
+        return {}
+
+
 def rows_of_page(
     source: SectionSource,
     page: Page | int,
@@ -310,30 +390,15 @@ def rows_of_page(
     """
     Yield the key of each row of a page, and the lastmods of the URLs that it lists.
 
-    They are read again, about ``most`` of them. Of a page by position, given by its
+    They are read again, at most ``most`` of them. Of a page by position, given by its
     number, in place of keys what the items are called.
     """
     own = site.with_scheme(source.sitemap.protocol)
     reader = Reader(source, own)
-    read = 0
-    with rendering_context(own):
+    with own.rendering():
         if isinstance(page, int):
             batches = reader.by_position(page)
         else:
             bounds = bounds_of(KeyRange.of(source).key, page)
             batches = reader.by_key(*bounds, most or source.limit)
-        for batch, texts in reader.texts(batches):
-            for label, text in zip(batch.labels, texts.each(), strict=True):
-                body = (text or "").replace(ORIGIN_MARK, str(own.origin)).encode()
-                yield label, lastmods_of(body)
-            read += len(batch.labels)
-            if most is not None and read >= most:
-                return
-
-
-def lastmods_of(body: bytes) -> dict[str, str]:
-    """Return the lastmods of a page, or of the text of some entries, by URL."""
-    return {
-        html.unescape(url.decode()): lastmod_of(rest)
-        for url, rest in listing_of(body).items()
-    }
+        yield from islice(reader.lastmods(batches), most)

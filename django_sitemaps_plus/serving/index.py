@@ -48,9 +48,9 @@ from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.news import separate_news
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
-from .documents import Document, document, fresh_documents, joined, page_or_former
+from .documents import Document, fresh_documents, joined, page_or_former
 from .listed import ListedPage, ListedPages, list_pages, log_once
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -81,7 +81,7 @@ def usable(names: Iterable[str] | None = None) -> list[SectionSource]:
 
 def address(site: SiteAddress, view: str, *args: Any) -> str:
     """Return the absolute address of one of this app's views."""
-    with rendering_context(site):
+    with site.rendering():
         name = f"django_sitemaps_plus:{view}"
         # Of several in one URLconf, the one whose namespace has the site's name.
         path = reverse(name, args=args, current_app=Site.current().name or None)
@@ -100,6 +100,16 @@ def index_places(site: SiteAddress) -> dict[str, tuple[str, int]]:
         found[file_address(site, "site-part", number)] = "", number
     for name in _separate_news():
         found[file_address(site, "section", name)] = name, 1
+    return found
+
+
+def page_places(site: SiteAddress) -> dict[str, tuple[SectionSource, int]]:
+    """Return the pages of the site's index by their addresses."""
+    found = {}
+    for item in list_pages("", usable()).indexed:
+        own = site.with_scheme(item.source.sitemap.protocol)
+        name = f"{item.source.name}-{item.number}"
+        found[file_address(own, "page", name)] = item.place
     return found
 
 
@@ -276,7 +286,7 @@ def document_of(
     chosen = listed_pages[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
     # At most so many as an index may have; together they are some megabytes.
     written = "".join(_written(chosen, site)).encode()
-    return document(_joined_index(written, len(chosen), get_settings().stylesheet))
+    return Document.of(_joined_index(written, len(chosen), get_settings().stylesheet))
 
 
 def _is_divided(item: ListedPage, document: Document) -> bool:

@@ -18,7 +18,7 @@ from django.db import Error as DatabaseError
 from django.db import connections
 from django.db.models import Exists, OuterRef
 
-from django_sitemaps_plus.building.by_position import forget_stored, position_size
+from django_sitemaps_plus.building.by_position import forget_stored
 from django_sitemaps_plus.changes.queries import changes
 from django_sitemaps_plus.changes.recorder import remembers
 from django_sitemaps_plus.db import has_failed, tables_exist
@@ -26,15 +26,9 @@ from django_sitemaps_plus.exceptions import NotReady, describe
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Section
-from django_sitemaps_plus.pagination.queries import (
-    divide_anew,
-    ledger,
-    sections_called,
-)
+from django_sitemaps_plus.pagination.queries import divide_anew, ledger, sections_called
 from django_sitemaps_plus.rendering.digest import definition
-from django_sitemaps_plus.sitemaps.attributes import entries_per_item
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 from django_sitemaps_plus.sitemaps.tenants import current_tenant_key
 from django_sitemaps_plus.storing.freshness import is_due, page_rows
 
@@ -248,8 +242,8 @@ def _unless_unusable(item: SectionSource, unusable: set[str]) -> Iterator[None]:
 
 def _listed_by_position(item: SectionSource) -> list[ListedPage]:
     """Return the pages of a section by position; its items are counted, not read."""
-    items, count = position_size(item, PLACEHOLDER_SITE)
-    each = 1 if item.contrib_pages else entries_per_item(item.sitemap)
+    items, count = item.position_size()
+    each = 1 if item.contrib_pages else item.entries_per_item
     left = [items * each - number * item.limit for number in range(count)]
     return [
         ListedPage(

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.contrib.sitemaps import views as contrib
 from django.http import (
     HttpRequest,
     HttpResponse,
@@ -15,6 +17,8 @@ from django.http import (
     HttpResponseNotModified,
 )
 from django.http.response import ResponseHeaders
+from django.template import TemplateDoesNotExist
+from django.template.loader import get_template
 from django.utils.cache import get_conditional_response
 from django.utils.http import http_date
 
@@ -192,3 +196,15 @@ def unavailable(reason: str = _NOT_NOW, retry_after: int = _RETRY) -> HttpRespon
     response.headers["Retry-After"] = str(retry_after)
     response.headers["Cache-Control"] = "no-store"
     return response
+
+
+def is_own(name: str, default: str) -> bool:
+    """Return whether the template ``name`` is the project's own."""
+    if name != default:
+        return True
+    try:
+        origin = getattr(get_template(name), "origin", None)
+    except TemplateDoesNotExist:
+        return False
+    shipped = Path(contrib.__file__).parent
+    return shipped not in Path(str(getattr(origin, "name", ""))).parents

@@ -203,8 +203,3 @@ def getter(name: str, value: Any, language: str | None = None) -> Callable[[Any]
     fill = filler(value, iter(places), MEDIA[name])
     names = [alias(name, place) for place in places]
     return lambda item: fill([of(item, part) for part in names])
-
-
-def entries_per_item(sitemap: AnySitemap) -> int:
-    """Return how many entries an item has at most: one, or one per language."""
-    return max(1, len(sitemap._languages())) if sitemap.i18n else 1

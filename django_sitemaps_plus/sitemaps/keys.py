@@ -110,6 +110,10 @@ class Key:
         ordered.query.standard_ordering = True
         return ordered
 
+    def values(self, rows: QuerySet[Any]) -> QuerySet[Any, Any]:
+        """Return the keys of rows."""
+        return plain(rows).values_list(*self.names)
+
     @cached_property
     def signature(self) -> str:
         """What the stored bounds depend on: with another signature they are invalid."""

@@ -36,16 +36,8 @@ from django_sitemaps_plus.exceptions import RouteError
 
 from .compiled_routes import CompiledRoute, described, no_match
 from .literal_paths import follows_language, form_of_path, is_literal, values_of
-from .url_patterns import (
-    RESERVED,
-    Form,
-    Param,
-    Shape,
-    UrlForm,
-    forms_of,
-    known_names,
-    patterns_of,
-)
+from .site import known_names
+from .url_patterns import RESERVED, Form, Param, Shape, UrlForm, forms_of, patterns_of
 
 
 @lru_cache(maxsize=1024)

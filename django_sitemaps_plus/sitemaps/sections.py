@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -20,12 +21,12 @@ from django_sitemaps_plus.protocol.errors import excerpt
 from django_sitemaps_plus.protocol.extensions import MEDIA
 from django_sitemaps_plus.protocol.limits import MAX_ENTRIES, MAX_NEWS
 
-from .attributes import declared_media, entries_per_item, methods_of
+from .attributes import declared_media, methods_of
 from .classes import GenericSitemap, Sitemap, in_order, is_evaluated
 from .keys import Key, KeyValue, key_of
 from .news import NewsSitemap
 from .registry import AnySitemap, instance, registry
-from .site import PLACEHOLDER_SITE, Site, SiteAddress, parse_base_url, rendering_context
+from .site import PLACEHOLDER_SITE, Site, SiteAddress
 
 #: What makes pages in contrib's classes, down to their scheme and host. The last one
 #: is ignored where it says what counts anyway.
@@ -64,12 +65,12 @@ class SectionSource:
         self, site: SiteAddress, language: str | None = None
     ) -> AbstractContextManager[None]:
         """
-        Set the context in which entries are built: ``rendering_context``.
+        Set the context in which entries are built: ``SiteAddress.rendering``.
 
         But for one request its own: its language, time zone, URLconf and script prefix.
         """
         if not self.is_live:
-            return rendering_context(site, language)
+            return site.rendering(language)
         return translation.override(language) if language else nullcontext()
 
     @property
@@ -96,6 +97,17 @@ class SectionSource:
         return in_order(self.sitemap.items())
 
     @property
+    def entries_per_item(self) -> int:
+        """How many entries an item has at most: one, or one per language."""
+        languages = self.sitemap._languages() if self.sitemap.i18n else ()
+        return max(1, len(languages))
+
+    @property
+    def object_path(self) -> str:
+        """Why it is read object by object; empty on the row path."""
+        return object_path_reason(self.sitemap)
+
+    @property
     def is_news(self) -> bool:
         """Whether it lists what is listed elsewhere too, as long as it is news."""
         return isinstance(self.sitemap, NewsSitemap)
@@ -110,7 +122,7 @@ class SectionSource:
         most = self.most_in_one_file
         if self.key is None or overridden(self.sitemap, "limit"):
             return most
-        return min(most, max(_PAGE_ENTRIES, entries_per_item(self.sitemap)))
+        return min(most, max(_PAGE_ENTRIES, self.entries_per_item))
 
     @property
     def most_in_one_file(self) -> int:
@@ -126,12 +138,27 @@ class SectionSource:
             )
         most = MAX_NEWS if getattr(self.sitemap, "news", None) else MAX_ENTRIES
         # The languages of an item stay together, however low the limit is.
-        return max(entries_per_item(self.sitemap), min(given, most))
+        return max(self.entries_per_item, min(given, most))
 
     @property
     def items_per_page(self) -> int:
         """How many items fit on a page, in all their languages."""
-        return max(1, self.limit // entries_per_item(self.sitemap))
+        return max(1, self.limit // self.entries_per_item)
+
+    def position_size(self, site: SiteAddress = PLACEHOLDER_SITE) -> tuple[int, int]:
+        """Return how many items it has by position, and on how many pages."""
+        with self.context(site):
+            if self.contrib_pages:
+                paginator = self.sitemap.paginator
+                return int(paginator.count), int(paginator.num_pages)
+            items = self.items()
+            count = items.count() if isinstance(items, QuerySet) else len(items)
+        return count, max(1, math.ceil(count / self.items_per_page))
+
+    @property
+    def position_pages(self) -> int:
+        """How many pages it has by position."""
+        return self.position_size()[1]
 
     @property
     def media(self) -> list[str]:
@@ -154,7 +181,7 @@ def live_source(name: str, sitemap: AnySitemap) -> SectionSource:
     )
 
 
-@rendering_context(PLACEHOLDER_SITE)
+@PLACEHOLDER_SITE.rendering()
 def source_of(name: str, sitemap: AnySitemap) -> SectionSource:
     """
     Return how the section ``name`` is read.
@@ -214,7 +241,7 @@ def hosts_of(sitemap: AnySitemap) -> tuple[str, str]:
     That is empty where only a request or the database knows it.
     """
     given = Site.current().unasked().base_url
-    host = parse_base_url(given).origin.host if given else ""
+    host = SiteAddress.parse(given).origin.host if given else ""
     return str(sitemap.get_domain(SimpleNamespace(domain=host, name=host))), host
 
 

@@ -29,6 +29,8 @@ from django.http import HttpRequest
 from django.urls import (
     Resolver404,
     ResolverMatch,
+    URLResolver,
+    get_resolver,
     get_script_prefix,
     get_urlconf,
     resolve,
@@ -59,6 +61,35 @@ class SiteAddress:
     #: because the robots.txt of the site names its sitemaps.
     folder: str = "/"
 
+    @classmethod
+    @lru_cache(maxsize=1024)
+    def parse(cls, text: str) -> SiteAddress:
+        """
+        Return the address that ``BASE_URL`` names.
+
+        Raises ``ConfigurationError`` for anything but ``http(s)://host[:port][/prefix]``.
+        """
+        given = f"SITEMAPS_PLUS['BASE_URL'] is {text!r}"
+        if not _SCHEME.match(text):
+            rest = _ALMOST.sub("", text, count=1)
+            is_host = bool(rest) and "://" not in rest
+            meant = f"https://{rest if is_host else 'www.example.com'}"
+            raise ConfigurationError(
+                f"{given}, which does not begin with 'https://' or 'http://'. Write "
+                f"{meant!r}."
+            )
+        try:
+            parts = urlsplit(text)
+            whole = parts.scheme, parts.netloc, "", parts.query, parts.fragment
+            origin = Origin.parse(urlunsplit(whole))
+        except (LocationError, ValueError) as error:
+            raise ConfigurationError(
+                f"{given}: {error}. Use the public address, for example "
+                "'https://www.example.com'."
+            ) from error
+        prefix = f"{parts.path.rstrip('/')}/"
+        return cls(origin=origin, prefix=prefix, folder=quote(prefix))
+
     def with_scheme(self, scheme: str | None) -> SiteAddress:
         """
         Return this address with ``scheme`` (a sitemap's ``protocol``), if given.
@@ -76,6 +107,32 @@ class SiteAddress:
     def url(self, location: str) -> str:
         """Return the URL of a location: of a path of the site, or of a whole URL."""
         return f"{self.origin}{location}" if location.startswith("/") else location
+
+    @contextmanager
+    def rendering(self, language: str | None = None) -> Iterator[None]:
+        """
+        Set the context in which entries are built, by request, thread or command alike.
+
+        Language ``Site.default_language`` (or the entry's), time zone ``TIME_ZONE``,
+        urlconf the site's (``ROOT_URLCONF``), this script prefix; not the request's.
+        """
+        former_prefix, former_urlconf = get_script_prefix(), get_urlconf()
+        set_script_prefix(self.prefix)
+        # By name: where none is set, to find out costs each reverse() a microsecond.
+        set_urlconf(Site.current().urlconf)
+        try:
+            with (
+                translation.override(language or Site.current().default_language),
+                timezone.override(timezone.get_default_timezone()),
+            ):
+                yield
+        finally:
+            set_urlconf(former_urlconf)
+            set_script_prefix(former_prefix)
+
+    def version_tag(self, checksum: str) -> str:
+        """Return the tag of what a page's version says at this address."""
+        return f"{checksum[:24]}-{self.tag}"
 
     @property
     def tag(self) -> str:
@@ -213,6 +270,24 @@ class Site:
         return given or django_settings.ROOT_URLCONF
 
     @property
+    def default_language(self) -> str:
+        """
+        The language of the site's URLs where nothing asks for another.
+
+        As Django finds it for a request: of ``LANGUAGE_CODE`` "en-us" that is "en" if
+        ``LANGUAGES`` has only that, unless the default language has no prefix.
+        """
+        code = django_settings.LANGUAGE_CODE
+        try:
+            supported = translation.get_supported_language_variant(code)
+        except LookupError:
+            return code  # Django's own check says so
+        if supported == code:
+            return code
+        is_used, has_prefix = is_language_prefix_patterns_used(self.urlconf)
+        return code if is_used and not has_prefix else supported
+
+    @property
     def label(self) -> str:
         """
         What people call it: its key or, without one, its host; empty if unknown.
@@ -232,7 +307,7 @@ class Site:
         domain).
         """
         if self.base_url:
-            return parse_base_url(self.base_url)
+            return SiteAddress.parse(self.base_url)
         row = _django_site(None, self.key)
         if row is None:
             return None
@@ -246,7 +321,7 @@ class Site:
         ``ALLOWED_HOSTS`` refuses it or it is not a legal host.
         """
         given = self.base_url
-        return parse_base_url(given) if given else requested_address(request)
+        return SiteAddress.parse(given) if given else requested_address(request)
 
     def stored_address(self, address: SiteAddress) -> SiteAddress:
         """
@@ -262,6 +337,34 @@ class Site:
         colon = host.rfind(":")
         name = host[:colon] if colon > host.rfind("]") else host
         return replace(address, origin=Origin(scheme=address.origin.scheme, host=name))
+
+    def route_names(self) -> Iterator[str]:
+        """Yield the names of its URL patterns, as ``reverse()`` knows them."""
+        return known_names(get_resolver(self.urlconf))
+
+    def resolved(self, path: str) -> ResolverMatch | None:
+        """
+        Return what answers a path in the site's URLconf; None if nothing does.
+
+        The path is in the language that it begins with, as ``i18n_patterns()`` has it.
+        """
+        with PLACEHOLDER_SITE.rendering(get_language_from_path(path)):
+            try:
+                return resolve(path, self.urlconf)
+            except Resolver404:
+                return None
+
+
+def known_names(
+    resolver: URLResolver, path: str = "", outer: tuple[URLResolver, ...] = ()
+) -> Iterator[str]:
+    """Yield every name that reverse() knows, with its namespaces."""
+    for name in resolver.reverse_dict:
+        if isinstance(name, str):
+            yield path + name
+    for namespace, (_, inner) in resolver.namespace_dict.items():
+        if inner not in outer:  # a URLconf may include itself
+            yield from known_names(inner, f"{path}{namespace}:", (*outer, inner))
 
 
 def known_sites() -> str:
@@ -292,36 +395,6 @@ def address_advice() -> str:
     if Site.current().tenant:
         return "Give the tenant a public address: its primary domain, or base_url()."
     return "Set SITEMAPS_PLUS['BASE_URL'], for example 'https://www.example.com'."
-
-
-@lru_cache(maxsize=1024)
-def parse_base_url(text: str) -> SiteAddress:
-    """
-    Return the address that ``BASE_URL`` names.
-
-    Raises ``ConfigurationError`` for anything but ``http(s)://host[:port][/prefix]``.
-    """
-    given = f"SITEMAPS_PLUS['BASE_URL'] is {text!r}"
-    if not _SCHEME.match(text):
-        rest = _ALMOST.sub("", text, count=1)
-        is_host = bool(rest) and "://" not in rest
-        meant = f"https://{rest if is_host else 'www.example.com'}"
-        raise ConfigurationError(
-            f"{given}, which does not begin with 'https://' or 'http://'. Write "
-            f"{meant!r}."
-        )
-    try:
-        parts = urlsplit(text)
-        origin = Origin.parse(
-            urlunsplit((parts.scheme, parts.netloc, "", parts.query, parts.fragment))
-        )
-    except (LocationError, ValueError) as error:
-        raise ConfigurationError(
-            f"{given}: {error}. Use the public address, for example "
-            "'https://www.example.com'."
-        ) from error
-    prefix = f"{parts.path.rstrip('/')}/"
-    return SiteAddress(origin=origin, prefix=prefix, folder=quote(prefix))
 
 
 def requested_address(request: HttpRequest) -> SiteAddress:
@@ -384,57 +457,3 @@ def _configured_prefix() -> str:
     """Return the script prefix outside of any request."""
     prefix = django_settings.FORCE_SCRIPT_NAME or "/"
     return prefix if prefix.endswith("/") else f"{prefix}/"
-
-
-def default_language() -> str:
-    """
-    Return the language of the site's URLs where nothing asks for another.
-
-    As Django finds it for a request: of ``LANGUAGE_CODE`` "en-us" that is "en" if
-    ``LANGUAGES`` has only that, unless the default language has no prefix.
-    """
-    code = django_settings.LANGUAGE_CODE
-    try:
-        supported = translation.get_supported_language_variant(code)
-    except LookupError:
-        return code  # Django's own check says so
-    if supported == code:
-        return code
-    is_used, has_prefix = is_language_prefix_patterns_used(Site.current().urlconf)
-    return code if is_used and not has_prefix else supported
-
-
-@contextmanager
-def rendering_context(site: SiteAddress, language: str | None = None) -> Iterator[None]:
-    """
-    Set the context in which entries are built, by a request, thread or command alike.
-
-    Language ``default_language`` (or the entry's), time zone ``TIME_ZONE``, urlconf
-    the site's (``ROOT_URLCONF``), script prefix of ``site``; never the request's.
-    """
-    former_prefix, former_urlconf = get_script_prefix(), get_urlconf()
-    set_script_prefix(site.prefix)
-    # By name: where none is set, finding that out costs each reverse() a microsecond.
-    set_urlconf(Site.current().urlconf)
-    try:
-        with (
-            translation.override(language or default_language()),
-            timezone.override(timezone.get_default_timezone()),
-        ):
-            yield
-    finally:
-        set_urlconf(former_urlconf)
-        set_script_prefix(former_prefix)
-
-
-def resolved(path: str) -> ResolverMatch | None:
-    """
-    Return what answers a path in the site's URLconf; None if nothing does.
-
-    The path is in the language that it begins with, as ``i18n_patterns()`` has it.
-    """
-    with rendering_context(PLACEHOLDER_SITE, get_language_from_path(path)):
-        try:
-            return resolve(path, Site.current().urlconf)
-        except Resolver404:
-            return None

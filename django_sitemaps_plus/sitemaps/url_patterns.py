@@ -87,18 +87,6 @@ def patterns_of(resolver: URLResolver, viewname: str) -> list[UrlForm]:
     return [UrlForm(*pattern) for pattern in resolver.reverse_dict.getlist(view)]
 
 
-def known_names(
-    resolver: URLResolver, path: str = "", outer: tuple[URLResolver, ...] = ()
-) -> Iterator[str]:
-    """Yield every name that reverse() knows, with its namespaces."""
-    for name in resolver.reverse_dict:
-        if isinstance(name, str):
-            yield path + name
-    for namespace, (_, inner) in resolver.namespace_dict.items():
-        if inner not in outer:  # a URLconf may include itself
-            yield from known_names(inner, f"{path}{namespace}:", (*outer, inner))
-
-
 # Forms: the ways to write a URL
 
 

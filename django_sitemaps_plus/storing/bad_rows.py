@@ -9,7 +9,6 @@ from contextlib import suppress
 
 from django.db import DatabaseError
 
-from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import describe
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import pages
@@ -20,42 +19,6 @@ logger = logging.getLogger("django_sitemaps_plus")
 
 #: How many bad rows are stored for the report.
 _SHOWN = 20
-
-
-def allowed_bad(rows: int) -> int:
-    """Return how many bad rows a page of ``rows`` may have (``MAX_BAD``)."""
-    return max(10, int(get_settings().MAX_BAD * rows))
-
-
-def are_too_bad(bad: int, rows: int, entries: int) -> bool:
-    """Return whether something larger than a row is wrong with a page."""
-    # To say that a page has no entries, where it has rows, would be a lie.
-    return bad > allowed_bad(rows) or (bad > 0 and not entries)
-
-
-def too_many(bad: Sequence[BadRow], rows: int, page: str) -> str:
-    """Say how many of a page's rows are bad, and which is the first."""
-    first = bad[0]
-    if not to_correct(bad, rows):
-        return (
-            f"Page {page} lists nothing: none of its {rows} URLs is below the path of "
-            f"SITEMAPS_PLUS['BASE_URL'], for example {first.reason}. Remove the path "
-            "from BASE_URL, or let location() return URLs below it."
-        )
-    return (
-        f"{len(bad)} of {rows} rows of page {page} cannot be listed. The first, "
-        f"{first.label}: {first.reason.rstrip('.')}."
-    )
-
-
-def to_correct(bad: Sequence[BadRow], rows: int) -> Sequence[BadRow]:
-    """
-    Return which of a page's bad rows are to be corrected: all.
-
-    But none of them if no row is in the folder of the sitemap: ``BASE_URL`` is wrong.
-    """
-    is_outside = len(bad) == rows and all(row.is_outside for row in bad)
-    return [] if is_outside else bad
 
 
 def note_error(page: Page, error: str, bad: Sequence[BadRow] = ()) -> None:

@@ -29,7 +29,7 @@ from django_sitemaps_plus.pagination.queries import ledger, pages, with_uppers
 from django_sitemaps_plus.prepared import Prepared, Slot, select
 from django_sitemaps_plus.rendering.digest import Definition, definition
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
+from django_sitemaps_plus.sitemaps.site import Site
 
 from . import storage
 from .storage import StoredBytes
@@ -295,8 +295,3 @@ def _state(row: Sequence[Any]) -> PageState:
     """Return the state that begins a row."""
     newest = SectionColumns._make(row[len(_PAGE) : _WIDTH - 1])
     return PageState._make((*row[: len(_PAGE)], newest, bool(row[_WIDTH - 1])))
-
-
-def tag_of(checksum: str, site: SiteAddress) -> str:
-    """Return the tag of what a page's version says at an address."""
-    return f"{checksum[:24]}-{site.tag}"

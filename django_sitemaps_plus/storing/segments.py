@@ -150,6 +150,16 @@ def segment_of(text: bytes) -> Segment:
     return writer.segment()
 
 
+@lru_cache(maxsize=8)
+def converted(segment: Segment, convert: Callable[[bytes], bytes]) -> Segment:
+    """
+    Return what a function makes of a text, compressed.
+
+    The last few are remembered: a full page takes 15 ms.
+    """
+    return segment_of(convert(segment.text()))
+
+
 #: Headers and footers: a few for each project.
 _cached_segment = lru_cache(maxsize=64)(segment_of)
 

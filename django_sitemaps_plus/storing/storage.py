@@ -39,6 +39,7 @@ from django_sitemaps_plus.prepared import (
     update,
 )
 from django_sitemaps_plus.protocol.writers import URLSET_FOOTER, urlset_header
+from django_sitemaps_plus.rendering.listing import lastmods_of, listed_of, locations_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .models import PageFile
@@ -75,6 +76,16 @@ class StoredBytes:
         """The scheme and host that they carry: what its paths stand behind."""
         return "/".join(self.origin.split("/", 3)[:3])
 
+    @property
+    def repeated(self) -> int:
+        """How many entries list a URL that an earlier one lists."""
+        locations = locations_of(self.segment.text())
+        return len(locations) - len(set(locations))
+
+    def listed(self, locations: Collection[str]) -> dict[str, str]:
+        """Return those of some locations that the page lists, with their lastmods."""
+        return listed_of(self.segment.text(), locations, self.start)
+
     def for_site(self, site: SiteAddress) -> StoredBytes:
         """Return the entries with the address of ``site``."""
         return self if self.origin == address_of(site) else _for_site(self, site)
@@ -85,6 +96,10 @@ class StoredBytes:
         if self.origin == address_of(site):
             return text
         return _readdressed(text, self.origin, site)
+
+    def lastmods(self, site: SiteAddress) -> dict[str, str]:
+        """Return the lastmods of what the page lists, by URL; may be empty."""
+        return lastmods_of(self.text_for(site))
 
     def body_for(self, site: SiteAddress) -> bytes:
         """Return the whole file, not compressed, with the address of ``site``."""

@@ -11,7 +11,7 @@ from django.test import Client
 
 from django_sitemaps_plus.db import digest_of
 from django_sitemaps_plus.delivery import upkeep
-from django_sitemaps_plus.health.alerts import Subject, alerts
+from django_sitemaps_plus.health.alerts import Alert, alerts
 from django_sitemaps_plus.models import Change, Page, RelatedState, Section, UrlChange
 from tests.conftest import Register
 from tests.support.factories import articles
@@ -95,5 +95,5 @@ def test_it_counts_as_not_there(
         _, err, code = run_command(*command)
         assert "Traceback" not in err
         assert code in (0, 1), err
-    wrong = [alert.text for alert in alerts([Subject.SECTIONS])]
+    wrong = [alert.text for alert in alerts([Alert.Subject.SECTIONS])]
     assert not [text for text in wrong if "error" in text or "reported" in text]

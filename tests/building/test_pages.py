@@ -12,7 +12,7 @@ from django.test import Client
 
 from django_sitemaps_plus.building import pages
 from django_sitemaps_plus.building.refresh import assign_all, refresh_all
-from django_sitemaps_plus.health.alerts import Subject, alerts
+from django_sitemaps_plus.health.alerts import Alert, alerts
 from django_sitemaps_plus.models import Page, PageFile, Section
 from django_sitemaps_plus.pagination import queries
 from django_sitemaps_plus.protocol.errors import EntryError
@@ -278,7 +278,9 @@ def test_an_error_of_the_database_leaves_the_former_bytes(
     page = Page.objects.get()
     assert (page.claimed_until, page.bad) == (0, 0)
     assert "no_such_column" in page.error
-    assert "no_such_column" in " ".join(a.text for a in alerts([Subject.SECTIONS]))
+    assert "no_such_column" in " ".join(
+        a.text for a in alerts([Alert.Subject.SECTIONS])
+    )
     # However old they are: the database answers, so it is the section's own error.
     later(pages.FORMER + 10, "read_at")
     assert client.get(PAGE).content == before.content
@@ -289,7 +291,7 @@ def test_an_error_of_the_database_leaves_the_former_bytes(
     assert Page.objects.get().claimed_until == 0
     Asking.failing = False
     assert len(urlset(client.get(PAGE))) == 3, "at once, when it is over"
-    assert alerts([Subject.SECTIONS]) == []
+    assert alerts([Alert.Subject.SECTIONS]) == []
 
 
 def lose_connection() -> None:

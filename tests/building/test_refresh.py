@@ -12,7 +12,7 @@ from django_sitemaps_plus.building import refresh
 from django_sitemaps_plus.building.pages import expire
 from django_sitemaps_plus.building.refresh import Leisure, assign_all, refresh_all
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.health.alerts import Subject, alerts
+from django_sitemaps_plus.health.alerts import Alert, alerts
 from django_sitemaps_plus.models import Change, Page, Section
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.queries import void
@@ -114,10 +114,12 @@ def test_a_section_whose_rows_fail_does_not_keep_others_from_theirs(
     assert Change.objects.filter(section="site").get().page == 1
     assert "Changes of the section 'another' cannot be assigned." in caplog.text
     said = "its changes cannot be looked at: LookupError: It is away."
-    assert said in " ".join(alert.text for alert in alerts([Subject.SECTIONS]))
+    assert said in " ".join(one.text for one in alerts([Alert.Subject.SECTIONS]))
     fails = False
     assert assign_all(found) == []
-    assert said not in " ".join(alert.text for alert in alerts([Subject.SECTIONS]))
+    assert said not in " ".join(
+        alert.text for alert in alerts([Alert.Subject.SECTIONS])
+    )
 
 
 def test_a_section_that_nobody_asked_for_yet_is_divided_and_built(

@@ -18,6 +18,7 @@ from django_sitemaps_plus.changes import assignment
 from django_sitemaps_plus.models import Change, Page, Section
 from django_sitemaps_plus.pagination.bounds import KeyRange, fill, split_after
 from django_sitemaps_plus.pagination.queries import lease, ordered
+from django_sitemaps_plus.serving.documents import pages_of
 from django_sitemaps_plus.sitemaps import sections
 from tests.conftest import Register
 from tests.support.ledger_kinds import KINDS, Kind
@@ -104,7 +105,7 @@ def test_every_kind_of_key_finds_the_page_that_the_database_says(
         assert dict(Change.objects.values_list("key", "page")) == expected
     # Some at a time, as of an object on which thousands of rows depend.
     monkeypatch.setattr(pagination.places, "KEYS_AT_ONCE", 10)
-    assert assignment.pages_of(source, expected) == expected
+    assert pages_of(source, expected) == expected
     kind.empty()
 
 

@@ -13,9 +13,8 @@ from django.test import override_settings
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.delivery import dispatcher, gate, outbox
 from django_sitemaps_plus.delivery.dispatcher import DeliveryOptions, duration_in_words
-from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.engines import EngineHealth, Health, engines
 from django_sitemaps_plus.engines.base import Answer, CheckResult, Outcome
-from django_sitemaps_plus.health.engines import Health, all_engines
 from django_sitemaps_plus.hooks import EngineResult
 from django_sitemaps_plus.models import EngineState, Submission
 from django_sitemaps_plus.signals import submission_finished
@@ -183,15 +182,15 @@ def test_what_waits_for_a_quota_is_neither_late_nor_ever_given_up(
     run()
     waiting = Submission.objects.filter(state="pending")
     assert list(waiting.values_list("attempts", flat=True)) == [0, 0]
-    assert all_engines("")[0].late == 0
+    assert EngineHealth.all("")[0].late == 0
     happened("/new/")
     gate.pass_on()
     later(1000)
     assert rest() > 2000
-    [one] = all_engines("")
+    [one] = EngineHealth.all("")
     assert (one.health, one.waiting, one.late) == (Health.EXHAUSTED, 4, 0)
     later(3601)
-    assert all_engines("")[0].late == 4, "nobody asked for the quota again"
+    assert EngineHealth.all("")[0].late == 4, "nobody asked for the quota again"
 
 
 def test_what_was_not_received_loses_no_attempt(settings: Any) -> None:
@@ -733,7 +732,7 @@ def test_a_time_that_cannot_be_keeps_nothing_from_being_sent(
         happened(f"/{name}/")
         for path in ("", LISTED):
             assert admin_client.get(f"/admin/{path}").status_code == 200
-        assert all_engines("")[0].next_try is None
+        assert EngineHealth.all("")[0].next_try is None
         assert run().total("accepted") == 1, name
     assert state().succeeded_at > 0
     assert sent(engine)[-1] == [f"/{TIMES[-1]}/"]

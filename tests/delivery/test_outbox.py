@@ -10,8 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus.delivery import gate, outbox, requests
-from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.health.engines import all_engines
+from django_sitemaps_plus.delivery.engines import EngineHealth, engines
 from django_sitemaps_plus.models import EngineState, Page, Submission, UrlChange
 from tests.conftest import Register
 from tests.support.factories import articles
@@ -43,12 +42,12 @@ def test_each_url_is_queued_once_for_each_engine(settings: Any) -> None:
     ]
     assert EngineState.objects.count() == 2
     later(2000)
-    assert [(one.waiting, one.late) for one in all_engines("")] == [(2, 2), (2, 2)]
+    assert [(one.waiting, one.late) for one in EngineHealth.all("")] == [(2, 2), (2, 2)]
     use(settings, one="Scripted")
-    [one] = all_engines("")
+    [one] = EngineHealth.all("")
     assert (one.waiting, one.late) == (2, 2), "of engines in the settings"
     later(-1500)
-    assert all_engines("")[0].late == 0
+    assert EngineHealth.all("")[0].late == 0
 
 
 def test_an_engine_is_notified_of_what_it_wants(settings: Any) -> None:

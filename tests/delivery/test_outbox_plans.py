@@ -14,7 +14,7 @@ from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.db import digest_of
 from django_sitemaps_plus.delivery import dispatcher, gate, outbox, requests
 from django_sitemaps_plus.delivery.announcing import announce
-from django_sitemaps_plus.health.engines import all_engines
+from django_sitemaps_plus.delivery.engines import EngineHealth
 from django_sitemaps_plus.models import EngineState, Submission, UrlChange
 from django_sitemaps_plus.signals import urls_changed
 from tests.support.ledger_kinds import VENDOR
@@ -96,9 +96,9 @@ def test_what_is_queued_and_what_is_due_is_found_by_an_index(full: Any) -> None:
 
 def test_what_waits_is_found_by_an_index(full: Any) -> None:
     check_plans(outbox.next_due, 1)
-    check_plans(lambda: all_engines(""), 1)
+    check_plans(lambda: EngineHealth.all(""), 1)
     check_plans(lambda: requests.plan([], place(), ["one"], []), 2)
-    assert [one.waiting for one in all_engines("")] == [ROWS // 50]
+    assert [one.waiting for one in EngineHealth.all("")] == [ROWS // 50]
     [plan] = requests.plan([], place(), ["one"], [])
     assert (plan.urls, plan.postponed) == (1, ROWS // 50 - 1)
 

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from django.db import connections, transaction
 
-from django_sitemaps_plus.delivery import side_by_side
-from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.side_by_side import AT_ONCE
+from django_sitemaps_plus.delivery.engines import AT_ONCE, engines, side_by_side
 from django_sitemaps_plus.models import Submission
 from django_sitemaps_plus.sitemaps.site import Site, working_for
 from tests.support.outbox_world import happened, run, sent, use
@@ -19,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "othe
 
 
 def together(*jobs: Any) -> None:
-    side_by_side.side_by_side(jobs, "default")
+    side_by_side(jobs, "default")
 
 
 def test_a_slow_engine_does_not_hold_up_the_others(settings: Any) -> None:

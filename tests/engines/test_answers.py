@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from django_sitemaps_plus.engines.answers import explained
 from django_sitemaps_plus.engines.base import Outcome
-from django_sitemaps_plus.engines.http import Response
+from django_sitemaps_plus.engines.http import Response, explained
 
 FAULT = (
     '<?xml version="1.0"?><methodResponse><fault><value><struct><member>'

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from django_sitemaps_plus.delivery.engines import reports_of
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import (
     EXCERPT,
-    REDACTED,
     Answer,
     Batch,
     CheckResult,
+    Engine,
     OptionError,
     Outcome,
     SitemapStatus,
@@ -31,6 +32,7 @@ from django_sitemaps_plus.engines.ping import Ping
 from tests.support.outbox_engines import Scripted
 
 SITE = "https://a.example"
+REDACTED = Engine.REDACTED
 BATCH = Batch(origin=SITE, urls=["https://a.example/1", "…/2"])
 
 keys = st.text(string.hexdigits, min_size=8, max_size=128)
@@ -162,7 +164,7 @@ def test_nothing_that_an_engine_is_asked_shows_its_secrets() -> None:
         asking.verify(engine, SITE),
         *asking.check_engine(engine, SITE),
         *asking.check_machine(engine),
-        *asking.status(engine, [SITE]),
+        *reports_of(engine, [SITE]),
     ]
     assert len(answered) == 5
     assert not [one for one in answered if "s3cr3t" in repr(one)]

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from django_sitemaps_plus.delivery.engines import reports_of
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import EXCERPT, Answer, Outcome
 from tests.engines.setups import Setup, found, named, own, setups
@@ -92,7 +93,7 @@ def test_an_engine_accepts_a_batch_and_answers_every_question(
             assert finding.text.endswith(".")
             assert finding.is_good or finding.fix
         asked = ["https://www.example.com/sitemap.xml"]
-        assert [s.location for s in asking.status(engine, asked)] in ([], asked)
+        assert [s.location for s in reports_of(engine, asked)] in ([], asked)
 
 
 LOGIN = "<html><form><input name=password type='password'></form></html>"

@@ -15,12 +15,11 @@ from django.utils import timezone
 
 from django_sitemaps_plus import NewsSitemap
 from django_sitemaps_plus.delivery import workers
-from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.engines import EngineHealth, Health, engines
 from django_sitemaps_plus.delivery.gate import pass_on
 from django_sitemaps_plus.engines.base import Answer, Outcome
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.health.alerts import ERROR, WARNING, Subject, alerts, errors
-from django_sitemaps_plus.health.engines import Health, all_engines
+from django_sitemaps_plus.health.alerts import Alert, alerts, errors
 from django_sitemaps_plus.models import (
     Change,
     EngineState,
@@ -42,7 +41,7 @@ pytestmark = pytest.mark.django_db(databases=["default", "other"])
 #: Makes something wrong.
 Plant: TypeAlias = Callable[[Any], None]
 #: What the core looks at itself.
-OWN = [Subject.SECTIONS, Subject.ENGINES, Subject.URLS]
+OWN = [Alert.Subject.SECTIONS, Alert.Subject.ENGINES, Alert.Subject.URLS]
 
 
 def said() -> tuple[str, int]:
@@ -200,7 +199,7 @@ def test_each_wrong_is_red(
 
 def test_a_rejection_is_a_warning_once_the_engine_accepts_again(sound: None) -> None:
     rejects(None)
-    assert [one.health for one in all_engines("")] == [Health.REJECTING]
+    assert [one.health for one in EngineHealth.all("")] == [Health.REJECTING]
     out, _, _ = run_command("ping_sitemaps", "--status")
     assert "Health        rejects what is sent: No such key." in out
     happened("/c/")
@@ -208,7 +207,7 @@ def test_a_rejection_is_a_warning_once_the_engine_accepts_again(sound: None) -> 
     out, _, code = run_command("ping_sitemaps", "--status")
     assert "Warning: one: 1 submission failed. The last one:" in out
     assert code == 0
-    assert [one.is_failing for one in all_engines("")] == [False]
+    assert [one.is_failing for one in EngineHealth.all("")] == [False]
 
 
 def test_an_engine_that_failed_may_be_taken_out(sound: None, settings: Any) -> None:
@@ -367,7 +366,7 @@ def test_changes_that_wait_are_a_warning_where_nobody_is_notified(
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ENGINES": {}}
     waits_for_long(settings)
     (alert,) = [one for one in alerts(OWN) if one.waiting]
-    assert (alert.level, alert.waiting) == (WARNING, 1)
+    assert (alert.level, alert.waiting) == (Alert.WARNING, 1)
 
 
 def test_an_engine_that_somebody_has_to_mend_may_be_taken_out(
@@ -376,7 +375,7 @@ def test_an_engine_that_somebody_has_to_mend_may_be_taken_out(
     EngineState.objects.update(problem="No key file.")
     is_called_otherwise(settings)
     (alert,) = [one for one in alerts(OWN) if one.name == "one"]
-    assert (alert.level, alert.waiting) == (WARNING, 2)
+    assert (alert.level, alert.waiting) == (Alert.WARNING, 2)
 
 
 def test_an_engine_for_which_nothing_waits_is_forgotten(
@@ -410,10 +409,10 @@ def test_what_failed_before_this_week_is_over(sound: None) -> None:
 
 def test_removals_on_hold_wait_until_they_are_confirmed(sound: None) -> None:
     happened("/d/", "/e/", kind="removed", on_hold=True)
-    (alert,) = alerts([Subject.URLS])
-    assert (alert.level, alert.waiting) == (ERROR, 2)
+    (alert,) = alerts([Alert.Subject.URLS])
+    assert (alert.level, alert.waiting) == (Alert.ERROR, 2)
     UrlChange.objects.update(queued_at=1)
-    assert alerts([Subject.URLS]) == []
+    assert alerts([Alert.Subject.URLS]) == []
 
 
 def test_who_includes_no_sitemaps_may_mean_it(sound: None, settings: Any) -> None:
@@ -479,8 +478,8 @@ def test_what_passes_by_itself_is_an_error_after_a_while(
     sound: None, status: int | None, outcome: Outcome
 ) -> None:
     refuses(status, outcome)
-    assert [one.level for one in alerts(OWN)] == [WARNING]
-    for seconds, level in ((890, WARNING), (910, ERROR)):
+    assert [one.level for one in alerts(OWN)] == [Alert.WARNING]
+    for seconds, level in ((890, Alert.WARNING), (910, Alert.ERROR)):
         EngineState.objects.update(failing_since=time.time() - seconds)
         assert [one.level for one in alerts(OWN)] == [level]
 
@@ -583,7 +582,7 @@ def test_status_says_when_an_engine_is_tried_again(
 def test_only_what_is_asked_for_is_looked_at(sound: None, settings: Any) -> None:
     fails(settings)
     assert [one.name for one in errors(alerts())] == ["one"]
-    assert errors(alerts([Subject.URLS])) == []
+    assert errors(alerts([Alert.Subject.URLS])) == []
     assert errors(alerts(aliases=["two"])) == []
     (alert,) = errors(alerts(refusal="It rains."))
     assert "Search engines are not notified: It rains. " in alert.text

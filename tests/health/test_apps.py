@@ -11,7 +11,7 @@ import pytest
 from django.apps import apps
 from django.core.management import get_commands
 
-from django_sitemaps_plus.health.alerts import NOTE, alerts, errors
+from django_sitemaps_plus.health.alerts import Alert, alerts, errors
 from tests.conftest import Register
 from tests.support.factories import articles
 from tests.support.helpers import ArticleSitemap, run_command
@@ -61,7 +61,7 @@ def test_without_the_audit_the_status_says_what_nobody_has_looked_at(
     articles(3)
     register("article", ArticleSitemap)
     run_command("build_sitemaps")
-    assert [one.level for one in alerts() if UNSEEN in one.text] == [NOTE]
+    assert [one.level for one in alerts() if UNSEEN in one.text] == [Alert.NOTE]
     out, err, code = run_command("ping_sitemaps", "--status")
     text = " ".join(out.split())
     assert f"Note: {UNSEEN}" in text
@@ -95,8 +95,9 @@ def test_without_the_audit_nothing_advises_its_command(
 def test_an_app_says_what_needs_attention(installed: Callable[[str], None]) -> None:
     installed(
         "def alerts(sections):\n"
-        "    from django_sitemaps_plus.health.alerts import Alert, Subject\n"
-        "    yield Alert(subject=Subject.SECTIONS, text=f'It rains: {sections}.')\n"
+        "    from django_sitemaps_plus.health.alerts import Alert\n"
+        "    text = f'It rains: {sections}.'\n"
+        "    yield Alert(subject=Alert.Subject.SECTIONS, text=text)\n"
     )
     assert [one.text for one in errors(alerts())] == ["It rains: None."]
     _, err, code = run_command("ping_sitemaps", "--status")

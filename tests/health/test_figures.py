@@ -8,7 +8,7 @@ import pytest
 
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.engines.memory import Memory
-from django_sitemaps_plus.health.check import SITE, check
+from django_sitemaps_plus.health.check import _SITE, check
 from django_sitemaps_plus.models import Page, Section
 from tests.support.factories import articles
 from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
@@ -33,7 +33,7 @@ def shows(settings: Any) -> None:
 
 def said() -> list[str]:
     results = check(list(engines()))
-    return [one.text for name, one in results if name != SITE and one.is_warning]
+    return [one.text for name, one in results if name != _SITE and one.is_warning]
 
 
 def test_sections_in_one_file_are_noted_of_an_engine_that_shows_files(

@@ -86,9 +86,8 @@ def sitemaps(site: Any) -> list[str]:
 
 def documents(site: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     from django_sitemaps_plus.serving.documents import Document
-    from django_sitemaps_plus.storing.segments import segment_of
 
-    document = Document("hooked-1", (segment_of(b"hooked"),))
+    document = replace(Document.of(b"hooked"), tag="hooked-1")
     yield from _answer("documents", [("hooked.xml", lambda: document)], site)
 
 
@@ -138,9 +137,11 @@ def store(*, process_ends: bool) -> None:
 
 
 def alerts(sections: Collection[str] | None) -> Iterator[Any]:
-    from django_sitemaps_plus.health.alerts import Alert, Subject
+    from django_sitemaps_plus.health.alerts import Alert
 
-    said = Alert(subject=Subject.SECTIONS, level="warning", text="The mirror is old.")
+    said = Alert(
+        subject=Alert.Subject.SECTIONS, level="warning", text="The mirror is old."
+    )
     yield from _answer("alerts", [said], sections)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from django_sitemaps_plus.health.alerts import Subject, alerts
+from django_sitemaps_plus.health.alerts import Alert, alerts
 from django_sitemaps_plus.models import Page
 from tests.conftest import Register
 from tests.support.helpers import later, run_command
@@ -79,7 +79,7 @@ def test_each_row_is_listed_once_again(
     assert sorted(number for page in found.values() for number in page) == [*ROWS]
     said = [r for r in caplog.records if "boundaries of the section" in r.getMessage()]
     assert [record.levelname for record in said] == ["ERROR"], "once"
-    (alert,) = alerts([Subject.SECTIONS])
+    (alert,) = alerts([Alert.Subject.SECTIONS])
     assert "the page boundaries were damaged just now" in alert.text
     assert alert.level == "warning"
 

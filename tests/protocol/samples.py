@@ -14,7 +14,7 @@ from django_sitemaps_plus.protocol.extensions import (
     news_xml,
     video_xml,
 )
-from django_sitemaps_plus.protocol.locations import Origin, absolute, local_path
+from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import (
     UrlsetWriter,
@@ -44,14 +44,14 @@ def url_xml(
     zone: Any = BERLIN,
 ) -> str:
     """Return a ``<url>``; ``zone`` is that of a naive lastmod."""
-    path = local_path(loc, ORIGIN)
+    path = ORIGIN.local_path(loc)
     place = Place(SITE, path, zone)
     parts = [
         f"<url><loc>{SITE}{escape(path)}</loc>",
         "" if lastmod is None else lastmod_xml(w3c(lastmod, zone)),
         changefreq_xml(changefreq),
         priority_xml(priority),
-        *(alternate_xml(code, absolute(href, ORIGIN)) for code, href in alternates),
+        *(alternate_xml(code, ORIGIN.absolute(href)) for code, href in alternates),
         *(image_xml(image, place) for image in images),
         *(video_xml(video, place) for video in videos),
         *(news_xml(article, place) for article in news),

@@ -15,8 +15,6 @@ from django_sitemaps_plus.protocol.limits import MAX_LOCATION, MIN_LOCATION
 from django_sitemaps_plus.protocol.locations import (
     ORIGIN_MARK,
     Origin,
-    absolute,
-    local_path,
     page_of,
     plain,
     refuse_ambiguous,
@@ -143,25 +141,25 @@ def test_any_text_is_an_ascii_origin_or_refused(text: str) -> None:
     ],
 )
 def test_a_location_of_the_site_becomes_a_path(location: str, path: str) -> None:
-    assert local_path(location, SITE) == path
-    assert absolute(location, SITE) == f"https://www.example.com{path}"
+    assert SITE.local_path(location) == path
+    assert SITE.absolute(location) == f"https://www.example.com{path}"
 
 
 def test_a_host_is_compared_as_punycode() -> None:
     site = Origin.parse("https://bücher.example:8443")
 
-    assert local_path("https://BÜCHER.example:8443/x", site) == "/x"
-    assert local_path("https://xn--bcher-kva.example:8443/x", site) == "/x"
+    assert site.local_path("https://BÜCHER.example:8443/x") == "/x"
+    assert site.local_path("https://xn--bcher-kva.example:8443/x") == "/x"
 
 
 def test_a_url_of_the_site_may_lack_its_scheme() -> None:
     """As django-hosts writes it."""
-    assert local_path("//www.example.com/a/", SITE) == "/a/"
-    assert local_path("//WWW.example.com:443?b", SITE) == "/?b"
+    assert SITE.local_path("//www.example.com/a/") == "/a/"
+    assert SITE.local_path("//WWW.example.com:443?b") == "/?b"
     plain = Origin.parse("http://www.example.com:8000")
-    assert local_path("//www.example.com:8000/ä", plain) == "/%C3%A4"
-    assert absolute("//WWW.example.com/a/", SITE) == f"{SITE}/a/"
-    assert absolute("//other.example/a/", plain) == "http://other.example/a/"
+    assert plain.local_path("//www.example.com:8000/ä") == "/%C3%A4"
+    assert SITE.absolute("//WWW.example.com/a/") == f"{SITE}/a/"
+    assert plain.absolute("//other.example/a/") == "http://other.example/a/"
 
 
 @pytest.mark.parametrize(
@@ -226,7 +224,7 @@ def test_what_is_not_of_the_site_or_not_legal_is_refused(
     location: Any, reason: str
 ) -> None:
     with pytest.raises(LocationError, match=reason):
-        local_path(location, SITE)
+        SITE.local_path(location)
 
 
 @pytest.mark.parametrize(("location", "reason"), ILLEGAL_ANYWHERE)
@@ -234,7 +232,7 @@ def test_what_may_live_elsewhere_must_be_legal_all_the_same(
     location: Any, reason: str
 ) -> None:
     with pytest.raises(LocationError, match=reason) as caught:
-        absolute(location, SITE)
+        SITE.absolute(location)
     assert len(str(caught.value)) < 200
     assert str(caught.value).isprintable()
 
@@ -242,50 +240,50 @@ def test_what_may_live_elsewhere_must_be_legal_all_the_same(
 def test_the_length_counts_the_origin() -> None:
     longer = Origin("https", "www2.example.com")
 
-    assert local_path(LONG, SITE) == LONG
+    assert SITE.local_path(LONG) == LONG
     with pytest.raises(LocationError, match="over 2048"):
-        local_path(LONG, longer)
+        longer.local_path(LONG)
 
 
 def test_a_location_too_short_for_the_schemas_is_refused() -> None:
     """The schemas want 12 characters: "http://web/" has eleven."""
     web = Origin("http", "web")
 
-    assert local_path("/a", web) == "/a"
+    assert web.local_path("/a") == "/a"
     with pytest.raises(LocationError, match=f"under {MIN_LOCATION}"):
-        local_path("/", web)
+        web.local_path("/")
 
 
 @given(location=any_text | any_text.map(lambda text: f"/{text}") | paths | anything)
 def test_any_location_becomes_a_uri_or_is_refused(location: Any) -> None:
     try:
-        path = local_path(location, SITE)
+        path = SITE.local_path(location)
     except LocationError:
         return
     assert path.isascii()
     assert re.match(r"/(?!/)", path)
     assert quote(path, safe="/-._~!$&'()*+,;=:@?%") == path
-    assert local_path(path, SITE) == path
+    assert SITE.local_path(path) == path
     parts = urlsplit(f"{SITE}{path}")
     assert (parts.scheme, parts.netloc, parts.fragment) == (*str(SITE).split("://"), "")
 
 
 @given(path=paths.filter(lambda path: "%" not in path))
 def test_a_uri_says_what_the_iri_said(path: str) -> None:
-    assert unquote(local_path(path, SITE)) == path
+    assert unquote(SITE.local_path(path)) == path
 
 
 @given(location=locations)
 def test_an_absolute_url_stays_when_made_absolute_again(location: str) -> None:
-    uri = absolute(location, SITE)
+    uri = SITE.absolute(location)
 
     assert uri.isascii()
-    assert absolute(uri, SITE) == uri
+    assert SITE.absolute(uri) == uri
     assert urlsplit(uri).hostname
 
 
 def test_another_host_is_kept_and_normalised() -> None:
-    uri = absolute("HTTP://Bücher.Example:80/ü b?q=ü//", SITE)
+    uri = SITE.absolute("HTTP://Bücher.Example:80/ü b?q=ü//")
 
     assert uri == "http://xn--bcher-kva.example/%C3%BC%20b?q=%C3%BC//"
 
@@ -307,13 +305,13 @@ def test_plain_means_that_each_line_is_returned_unchanged(found: list[str]) -> N
     if not plain("\n".join(found)):
         return
     for line in "\n".join(found).split("\n"):
-        assert local_path(line, SITE) == line
+        assert SITE.local_path(line) == line
 
 
 @given(found=lines.filter(len))
 def test_locations_that_need_no_change_are_plain(found: list[str]) -> None:
     try:
-        unchanged = [local_path(line, SITE) for line in found] == found
+        unchanged = [SITE.local_path(line) for line in found] == found
     except LocationError:
         unchanged = False
     if unchanged:
@@ -376,7 +374,7 @@ def test_a_path_of_another_page_or_visitor_is_refused(path: str, reason: str) ->
     assert not plain(f"/a\n{path}\n/b")
     for location in (path, f"https://www.example.com{path}"):
         with pytest.raises(LocationError, match=re.escape(reason)):
-            local_path(location, SITE)
+            SITE.local_path(location)
 
 
 @pytest.mark.parametrize(
@@ -387,12 +385,12 @@ def test_a_path_of_another_page_or_visitor_is_refused(path: str, reason: str) ->
     ],
 )
 def test_a_path_that_only_looks_like_it_is_fine(path: str) -> None:
-    assert local_path(path, SITE) == path
+    assert SITE.local_path(path) == path
     assert plain(f"/a\n{path}\n/b")
 
 
 def test_dots_in_a_query_are_no_segments() -> None:
-    assert local_path("/a?next=/../b", SITE) == "/a?next=/../b"
+    assert SITE.local_path("/a?next=/../b") == "/a?next=/../b"
 
 
 _PARTS = st.text("./=;&?aS", max_size=4) | st.sampled_from(

@@ -24,21 +24,10 @@ from lxml import etree
 from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
 from django_sitemaps_plus.protocol.entries import Video
 from django_sitemaps_plus.protocol.errors import EntryError
-from django_sitemaps_plus.protocol.locations import absolute, local_path
 from django_sitemaps_plus.protocol.writers import IndexWriter, index_header
 from tests.protocol.reading import NAMESPACES, SITEMAP, parse, text, texts
-from tests.protocol.samples import (
-    ORIGIN,
-    SITE,
-    url_xml,
-    write_urlset,
-)
-from tests.protocol.strategies import (
-    any_index_items,
-    entries,
-    index_items,
-    zones,
-)
+from tests.protocol.samples import ORIGIN, SITE, url_xml, write_urlset
+from tests.protocol.strategies import any_index_items, entries, index_items, zones
 
 # What may stand in an element, in this order: a name, how often at most, and how its
 # text must look. A name with "!" must be there.
@@ -203,7 +192,7 @@ def moment(text: str | None) -> datetime | None:
 
 def assert_says(element: Any, given: dict[str, Any], zone: Any) -> None:
     """Compare what a parser reads with what the entry was made of."""
-    assert text(element, "s:loc") == SITE + local_path(given["loc"], ORIGIN)
+    assert text(element, "s:loc") == SITE + ORIGIN.local_path(given["loc"])
     lastmod = given["lastmod"]
     written = None if lastmod is None else w3c(lastmod, zone)
     assert moment(text(element, "s:lastmod")) == moment(written)
@@ -213,10 +202,10 @@ def assert_says(element: Any, given: dict[str, Any], zone: Any) -> None:
         assert Decimal(priority) == Decimal(str(given["priority"]))
     links = element.findall("xhtml:link", NAMESPACES)
     assert [(link.get("hreflang"), link.get("href")) for link in links] == [
-        (code, absolute(href, ORIGIN)) for code, href in given["alternates"]
+        (code, ORIGIN.absolute(href)) for code, href in given["alternates"]
     ]
     assert texts(element, "image:image/image:loc") == [
-        absolute(image.loc, ORIGIN) for image in given["images"]
+        ORIGIN.absolute(image.loc) for image in given["images"]
     ]
     found = element.findall("video:video", NAMESPACES)
     for video, said in zip(found, given["videos"], strict=True):
@@ -232,7 +221,7 @@ def assert_video_says(element: Any, video: Video) -> None:
     assert text(element, "video:title") == video.title
     assert text(element, "video:description") == video.description
     assert texts(element, "video:tag") == list(video.tags)
-    thumbnail = absolute(video.thumbnail_loc, ORIGIN)
+    thumbnail = ORIGIN.absolute(video.thumbnail_loc)
     assert text(element, "video:thumbnail_loc") == thumbnail
     for name in ("duration", "view_count"):
         value = getattr(video, name)
@@ -288,7 +277,7 @@ def test_any_index_is_valid_and_says_the_same_or_is_refused(
     root = parse(data)
     assert (writer.size, writer.entries) == (len(data), len(root))
     for element, (loc, lastmod) in zip(root, items, strict=True):
-        assert text(element, "s:loc") == absolute(loc, ORIGIN)
+        assert text(element, "s:loc") == ORIGIN.absolute(loc)
         expected = None if lastmod is None else w3c(lastmod, zone)
         assert moment(text(element, "s:lastmod")) == moment(expected)
 

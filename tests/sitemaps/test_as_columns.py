@@ -27,7 +27,7 @@ from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps import as_columns as module
 from django_sitemaps_plus.sitemaps.sections import source, source_of
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 from tests.conftest import Register
 from tests.support.factories import articles
 from tests.support.helpers import body, run_command
@@ -60,7 +60,7 @@ class Tags(Sitemap):
         return item.article.updated
 
 
-@rendering_context(PLACEHOLDER_SITE)
+@PLACEHOLDER_SITE.rendering()
 def read(cls: Any) -> Any:
     """Return how the methods of a class are read."""
     return Reader(source_of("name", cls()), PLACEHOLDER_SITE).read_as

@@ -18,7 +18,7 @@ from django.test import RequestFactory
 from django_sitemaps_plus import Sitemap, views
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.sections import live_source, source_of
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, rendering_context
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 from tests.conftest import COSTLY
 from tests.support.factories import FIRST, ArticleFactory, articles
 from tests.support.helpers import body
@@ -167,7 +167,7 @@ def rows(draw: random.Random) -> None:
 def entries(sitemap: Any, *, is_live: bool) -> tuple[Any, bool]:
     """Return the texts of a sitemap, which rows are bad, and how it was read."""
     make = live_source if is_live else source_of
-    with rendering_context(PLACEHOLDER_SITE):
+    with PLACEHOLDER_SITE.rendering():
         reader = Reader(make("made", sitemap), PLACEHOLDER_SITE)
         batches = reader.by_position(1) if is_live else reader.by_key(None, None, 99)
         texts = [one for _, some in reader.texts(batches) for one in some.each()]

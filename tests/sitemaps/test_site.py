@@ -14,14 +14,8 @@ from django.urls import path, reverse
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.models import Page
-from django_sitemaps_plus.sitemaps.site import (
-    PLACEHOLDER_SITE,
-    parse_base_url,
-    rendering_context,
-)
-from django_sitemaps_plus.sitemaps.site import (
-    Site as ProjectSite,
-)
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, SiteAddress
+from django_sitemaps_plus.sitemaps.site import Site as ProjectSite
 from tests.support.factories import articles
 from tests.support.helpers import later, listed, locations, remove_sites, script_name
 from tests.testapp.models import Article
@@ -73,7 +67,7 @@ def two_sites(no_base_url: Any) -> Any:
 def test_a_base_url_is_an_origin_and_a_prefix(
     text: str, origin: str, prefix: str
 ) -> None:
-    site = parse_base_url(text)
+    site = SiteAddress.parse(text)
     assert (str(site.origin), site.prefix) == (origin, prefix)
 
 
@@ -88,7 +82,7 @@ def test_a_base_url_is_an_origin_and_a_prefix(
 )
 def test_a_base_url_that_is_none_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        parse_base_url(text)
+        SiteAddress.parse(text)
     message = str(caught.value)
     assert message.startswith(f"SITEMAPS_PLUS['BASE_URL'] is {text!r}: ")
     assert message.endswith("for example 'https://www.example.com'.")
@@ -112,7 +106,7 @@ def test_a_base_url_without_a_scheme_is_refused_with_what_to_write(
     text: str, meant: str
 ) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        parse_base_url(text)
+        SiteAddress.parse(text)
     assert str(caught.value) == (
         f"SITEMAPS_PLUS['BASE_URL'] is {text!r}, which does not begin with 'https://' "
         f"or 'http://'. Write {meant!r}."
@@ -281,17 +275,17 @@ class Here:
 def test_a_urlconf_may_be_given_in_place_of_its_name(settings: Any) -> None:
     """As in tests of projects: Django takes whatever has urlpatterns."""
     settings.ROOT_URLCONF = Here
-    with rendering_context(PLACEHOLDER_SITE):
+    with PLACEHOLDER_SITE.rendering():
         assert reverse("here") == "/here/"
 
 
 @pytest.mark.parametrize("protocol", ["ftp", "HTTPS", "https://", 7])
 def test_a_protocol_that_no_sitemap_has_is_a_configuration_error(protocol: Any) -> None:
-    site = parse_base_url("https://www.example.com")
+    site = SiteAddress.parse("https://www.example.com")
     with pytest.raises(ConfigurationError, match="must be 'http' or 'https'"):
         site.with_scheme(protocol)
 
 
 def test_an_empty_protocol_is_that_of_the_site() -> None:
-    site = parse_base_url("https://www.example.com")
+    site = SiteAddress.parse("https://www.example.com")
     assert site.with_scheme("") == site.with_scheme(None) == site

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from django.utils.translation import gettext
 
-from django_sitemaps_plus.health.alerts import ERROR, NOTE, WARNING, Alert, Subject
+from django_sitemaps_plus.health.alerts import Alert
 from django_sitemaps_plus.sitemaps.registry import registry
 
 from .looks import Look, looks, names_of_sections
@@ -36,11 +36,11 @@ def _audited(every: Sequence[Look]) -> Iterator[Alert]:
     said: list[Audit] = []
     for look in _once(every):
         is_crawl = look.mode == Audit.Fetched.CRAWLED
-        subject = Subject.CRAWLER if is_crawl else Subject.AUDIT
+        subject = Alert.Subject.CRAWLER if is_crawl else Alert.Subject.AUDIT
         fix = f"manage.py check_sitemaps{_OPTIONS.get(look.mode, '')}"
         if is_crawl and look.fetched_urls < look.urls:
             fix = "manage.py ping_sitemaps --check"
-        for level in filter(look.number_of, (ERROR, WARNING)):
+        for level in filter(look.number_of, (Alert.ERROR, Alert.WARNING)):
             text = gettext("The last audit of %(of)s found %(found)s. Seen: %(how)s.")
             values = {"of": look.of, "found": look.found(level), "how": look.how}
             yield Alert(
@@ -59,7 +59,7 @@ def _audited(every: Sequence[Look]) -> Iterator[Alert]:
             )
             values = {"of": look.of, "missed": look.audit.missed}
             # That this host has no IPv6, say, is no fault of the site.
-            level = NOTE if is_crawl else WARNING
+            level = Alert.NOTE if is_crawl else Alert.WARNING
             yield Alert(subject=subject, level=level, text=text % values, fix=fix)
 
 
@@ -86,10 +86,10 @@ def _unlooked(every: Sequence[Look]) -> Iterator[Alert]:
         text = gettext("No audit of %s in the last 30 days.")
         fix = "manage.py check_sitemaps"
         text %= names_of_sections(missing)
-        yield Alert(subject=Subject.AUDIT, level=NOTE, text=text, fix=fix)
+        yield Alert(subject=Alert.Subject.AUDIT, level=Alert.NOTE, text=text, fix=fix)
     if not any(look.mode == Audit.Fetched.CRAWLED for look in fresh):
         text = gettext(
             "The sitemaps were not read as a crawler does in the last 30 days."
         )
         fix = "manage.py ping_sitemaps --check"
-        yield Alert(subject=Subject.CRAWLER, level=NOTE, text=text, fix=fix)
+        yield Alert(subject=Alert.Subject.CRAWLER, level=Alert.NOTE, text=text, fix=fix)

@@ -19,10 +19,9 @@ from typing import Any, TypeAlias
 from django.conf import settings as django_settings
 from django.utils import timezone
 
-from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
-from django_sitemaps_plus.protocol.errors import DateError, LocationError
-from django_sitemaps_plus.protocol.locations import Origin, absolute, page_of, quote
-from django_sitemaps_plus.sitemaps.site import SiteAddress, default_language
+from django_sitemaps_plus.protocol.errors import LocationError
+from django_sitemaps_plus.protocol.locations import Origin, quote
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .entries import Entry, ListedEntry
 from .together import insert, temporary_database
@@ -164,7 +163,7 @@ def _media(entry: Entry, origin: Origin) -> Iterator[str]:
 def _written(url: str, origin: Origin) -> str:
     """Return a URL as this package writes it; one that is illegal as it is."""
     try:
-        return absolute(page_of(url), origin)
+        return origin.absolute(url.partition("#")[0] or "/")
     except LocationError:
         return url
 
@@ -214,7 +213,7 @@ class _Comparing:
 
     def see_languages(self, rows: Iterable[tuple[str, int, str]]) -> None:
         """Find out under which languages each path was listed, and is listed now."""
-        default = default_language().lower()
+        default = Site.current().default_language.lower()
         all_before, elsewhere = set[str](), Counter[str]()
         for _, some in groupby(rows, key=itemgetter(0)):
             sides: tuple[set[str], set[str]] = (set(), set())
@@ -312,9 +311,10 @@ def _is_its_day(day: str, time: str) -> bool:
 
 def _moment(text: str) -> dt.datetime | None:
     """Read a date, to the second; without a zone it is of the project's own."""
-    with suppress(DateError, ValueError, OverflowError):
-        parsed = dt.datetime.fromisoformat(text)
-        return parse_w3c(w3c(parsed, timezone.get_default_timezone()))
+    with suppress(ValueError, OverflowError):
+        read = dt.datetime.fromisoformat(text)
+        zone = read.tzinfo or timezone.get_default_timezone()
+        return read.replace(tzinfo=zone, microsecond=0).astimezone(dt.UTC)
     return None
 
 

@@ -23,7 +23,6 @@ from django_sitemaps_plus.exceptions import ConfigurationError, SitemapsPlusErro
 from django_sitemaps_plus.protocol.robots import sitemaps_of
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.documents import Document, page_or_former
-from django_sitemaps_plus.serving.listed import list_pages
 from django_sitemaps_plus.serving.robots import others_in_robots
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
@@ -130,7 +129,7 @@ class Crawl:
         except _TimeIsUpError:
             self._miss(f"Some files were not read within {self.seconds:g} seconds.")
             # How many files there are: not all were read.
-            self._files = self._files or [*self._expected_pages()]
+            self._files = self._files or [*index.page_places(self.site)]
         findings = self._findings()
         there = [*self._own, *self._files]
         return Audit(
@@ -170,7 +169,7 @@ class Crawl:
         host = self.site.origin.host
         self._files = [one for one in locations if arrivals.origin_of(one)[1] == host]
         if self._files:
-            self._pages = self._expected_pages()
+            self._pages = index.page_places(self.site)
         chosen = self._files[: self.most]
         for done, url in enumerate(chosen):
             arrived.append(self._sitemap(url, clients[done % len(clients)]))
@@ -188,7 +187,7 @@ class Crawl:
         unknown = f"{self.site.origin}{self.site.prefix}sitemaps-plus/no-such-page/"
         got = self._paced(unknown, Client("a browser", family))
         self._note(unknown, *unknown_answered(Answered(visit, unknown, got)))
-        pages = self._expected_pages().values()
+        pages = index.page_places(self.site).values()
         for source, number in [place for place in pages if place[1] == 1]:
             with suppress(SitemapsPlusError):
                 page = page_or_former(source, number, self.site)
@@ -214,15 +213,6 @@ class Crawl:
             self._web_page = self._web_page or first
         for agent, one in zip(AGENTS, crawlers, strict=False):
             yield from difference_for(agent, one, [first, last])
-
-    def _expected_pages(self) -> dict[str, tuple[SectionSource, int]]:
-        """Return the pages of the index by their addresses."""
-        found = {}
-        for item in list_pages("", index.usable()).indexed:
-            own = self.site.with_scheme(item.source.sitemap.protocol)
-            name = f"{item.source.name}-{item.number}"
-            found[index.file_address(own, "page", name)] = item.place
-        return found
 
     # Asking
 
@@ -391,7 +381,7 @@ class Crawl:
 
     def _known(self, url: str, expected: Document) -> Known:
         """Return what is stored of the past of a document."""
-        pages = self._pages or self._expected_pages()
+        pages = self._pages or index.page_places(self.site)
         if url in pages:
             pages = {url: pages[url]}
         elif name := self._places[url][0]:

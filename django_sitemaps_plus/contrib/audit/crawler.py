@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from django_sitemaps_plus.engines.base import CheckResult, TransportError
 from django_sitemaps_plus.engines.http import USER_AGENT, families, send
-from django_sitemaps_plus.health.check import CHECK_TIMEOUT
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
@@ -88,7 +87,7 @@ def _crawl(site: SiteAddress, *, private: bool) -> Crawl:
                 "GET",
                 url,
                 headers=headers,
-                timeout=CHECK_TIMEOUT,
+                timeout=CheckResult.TIMEOUT,
                 limit=MAX_BYTES,
                 plain=True,
                 public=not private,
@@ -106,7 +105,7 @@ def _crawl(site: SiteAddress, *, private: bool) -> Crawl:
         )
 
     try:
-        known = families(urlsplit(str(site.origin)).hostname or "", CHECK_TIMEOUT)
+        known = families(urlsplit(str(site.origin)).hostname or "", CheckResult.TIMEOUT)
     except TransportError:
         known = ["IPv4"]  # the first request says what is wrong with the name
     return Crawl(site, ask, known)

@@ -16,11 +16,11 @@ from typing import Final
 
 from django.utils import translation
 
-from django_sitemaps_plus.health import alerts
+from django_sitemaps_plus.health.alerts import Alert
 from django_sitemaps_plus.protocol.errors import page
 
 #: The levels of what is found, the gravest first.
-ERROR, WARNING = LEVELS = alerts.ERROR, alerts.WARNING
+ERROR, WARNING = LEVELS = Alert.ERROR, Alert.WARNING
 #: What every id begins with.
 _PREFIX = "sitemaps_plus."
 

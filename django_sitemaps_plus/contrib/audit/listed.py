@@ -7,18 +7,17 @@ Sections by position are built as for requests.
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 
 from django.db import Error as DatabaseError
 
-from django_sitemaps_plus.building.by_position import position_page, position_pages
 from django_sitemaps_plus.exceptions import SitemapsPlusError, describe
 from django_sitemaps_plus.models import Page, Section
-from django_sitemaps_plus.rendering.columns import OMITTED
+from django_sitemaps_plus.serving.documents import page_document
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import SiteAddress
@@ -26,7 +25,7 @@ from django_sitemaps_plus.storing import storage
 
 from .entries import Entry, EntryBatch, Unreadable, batches_of_page
 from .findings import Findings
-from .rules.documents import LEFT_OUT, NOT_BUILT, kind_of_row
+from .rules.documents import LEFT_OUT, NOT_BUILT, OMITTED, kind_of_row
 
 
 @dataclass(frozen=True)
@@ -110,10 +109,10 @@ def _by_position(
     section: SectionSource, site: SiteAddress, findings: Findings
 ) -> Iterator[ListedDocument]:
     """Yield the pages of a section by position; what their builds note is a finding."""
-    for number in range(1, position_pages(section) + 1):
+    for number in range(1, section.position_pages + 1):
         name, read_at = f"{section.name}-{number}", time.time()
         try:
-            built = position_page(section, number, site)
+            built = page_document(section, number, site)
         except DatabaseError:
             raise
         except Exception as error:  # items() may raise whatever it likes
@@ -122,10 +121,9 @@ def _by_position(
             findings.add(NOT_BUILT, section.name, page=name, text=text)
             continue
         if built is not None:
-            rows = [(one.label, one.reason) for one in [*built.bad, *built.omitted]]
-            _note_rows(findings, section.name, name, len(built.bad), rows)
-            # Packed: an audit holds all of them until its end.
-            read = partial(zlib.decompress, zlib.compress(built.body))
+            _note_rows(findings, section.name, name, 0, built.problems)
+            # It is packed: an audit holds all of them until its end.
+            read = partial(attrgetter("body"), built)
             yield ListedDocument(section.name, name, read, read_at, number)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.translation import gettext
 
-from django_sitemaps_plus.health.alerts import ERROR
+from django_sitemaps_plus.health.alerts import Alert
 from django_sitemaps_plus.hooks import AdminPage
 
 from .kinds import known
@@ -50,7 +50,7 @@ def site_panel(page: AdminPage) -> str:
                 "fix": kind.translated_fix,
             }
             for kind, by_section in sorted(
-                found, key=lambda item: item[0].level != ERROR
+                found, key=lambda item: item[0].level != Alert.ERROR
             )
         ],
     }

@@ -13,22 +13,14 @@ from typing import Any
 
 from django.db import models
 from django.db.models import F
+from django.db.models.expressions import BaseExpression
 from django.utils import timezone
 
 from django_sitemaps_plus.protocol.dates import parse_w3c
-from django_sitemaps_plus.rendering.digest import definition
-from django_sitemaps_plus.rendering.listing import lastmod_of
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.serving.documents import lastmods_of, rows_of_page
-from django_sitemaps_plus.sitemaps.attributes import (
-    annotated,
-    declared_expressions,
-    is_expression,
-)
-from django_sitemaps_plus.sitemaps.sections import (
-    SectionSource,
-)
-from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+from django_sitemaps_plus.serving.documents import rows_of_page
+from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .listed import ListedDocument
 from .models import Finding
@@ -82,7 +74,7 @@ def moves(document: ListedDocument, source: SectionSource, site: SiteAddress) ->
     page = document.page
     if page is None:
         return False
-    before = lastmods_of(document.read())
+    before = {one.location: one.lastmod for one in document.listed()}
     time.sleep(max(0.0, document.read_at + _TICK - time.time()))
     after: dict[str, str] = {}
     for _, lastmods in rows_of_page(source, page, site, _AGAIN):
@@ -101,20 +93,17 @@ def rows_to_compare(source: SectionSource, site: SiteAddress) -> dict[str, Any]:
         return {}
     items = source.sitemap.items()
     ordered = key.order(items.using(source.database))
-    declared = declared_expressions(source.sitemap)
-    ordered = annotated(ordered, declared, source.sitemap)
-    objects = list(ordered[:REMEMBERED])
+    reader = Reader(source, site)
+    objects = list(reader.annotated(ordered)[:REMEMBERED])
     labels = [key.dumps(key.of(one)) for one in objects]
     by_label = dict(zip(labels, objects, strict=True))
-    reader = Reader(source, site)
     dates = _dates(getattr(source.sitemap, "lastmod", None))
     rows: _Rows = {}
-    with rendering_context(site):
-        for batch, texts in reader.texts(reader.objects(objects, labels)):
-            for label, text in zip(batch.labels, texts.each(), strict=True):
-                lastmod = lastmod_of((text or "").encode())
-                rows[label] = (lastmod, *_columns(by_label[label], dates, lastmod))
-    return {"definition": definition(source).digest, "rows": rows}
+    with site.rendering():
+        for label, lastmods in reader.lastmods(reader.objects(objects, labels)):
+            lastmod = next(filter(None, lastmods.values()), "")
+            rows[label] = (lastmod, *_columns(by_label[label], dates, lastmod))
+    return {"definition": reader.definition, "rows": rows}
 
 
 def moved_alone(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -141,9 +130,8 @@ def moved_alone(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def _dates(lastmod: Any) -> set[str]:
     """Return the columns that a declared lastmod is made of; none of a method's."""
-    if not is_expression(lastmod):
-        return set()
-    parts: list[Any] = [lastmod] if isinstance(lastmod, F) else [*lastmod.flatten()]
+    is_composed = isinstance(lastmod, BaseExpression)
+    parts: list[Any] = [*lastmod.flatten()] if is_composed else [lastmod]
     fields: list[Any] = [part for part in parts if isinstance(part, F)]
     return {field.name for field in fields}
 

@@ -13,7 +13,6 @@ from django.conf import settings as django_settings
 from django_sitemaps_plus.protocol.robots import Group, read
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.serving.robots import rules
-from django_sitemaps_plus.sitemaps.attributes import entries_per_item
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import SiteAddress
@@ -138,7 +137,7 @@ def _checking(
                 request.site.with_scheme(one.sitemap.protocol),
                 now,
                 groups,
-                entries_per_item(one.sitemap),
+                one.entries_per_item,
             )
             for name, one in sources.items()
         },

@@ -6,15 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from django_sitemaps_plus.models import Page
-from django_sitemaps_plus.pagination.queries import Sums, sums
+from django_sitemaps_plus.pagination.queries import Sums
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.serving.index import why_unusable
-from django_sitemaps_plus.sitemaps.sections import (
-    SectionSource,
-    object_path_reason,
-    source,
-)
-from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
+from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 
 #: How many bad rows, and pages with an error, are shown.
 _SHOWN = 5
@@ -58,7 +53,7 @@ def section_states(
 
     Without ``has_ledger`` no table is read. Raises what the database raises.
     """
-    stored = sums() if has_ledger else None
+    stored = Sums.stored() if has_ledger else None
     return [_state(name, stored) for name in names]
 
 
@@ -70,12 +65,12 @@ def _state(name: str, stored: Mapping[str, Sums] | None) -> SectionState:
         return found
     section = source(name)
     found.by_position = section.by_position
-    found.object_path = object_path_reason(section.sitemap)
+    found.object_path = section.object_path
     if section.key is None:
         found.object_path = found.object_path or "it is paged by position"
     else:
         found.key = list(section.key.names)
-        read_as = Reader(section, PLACEHOLDER_SITE).read_as
+        read_as = Reader(section).read_as
         found.object_path, found.read_as = read_as.why, str(read_as)
     if stored is not None:
         found.filled = False

@@ -38,23 +38,15 @@ from django.utils import timezone
 from django.utils.translation import get_language_from_path
 
 from django_sitemaps_plus import Sitemap
-from django_sitemaps_plus.building.by_position import position_pages
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.contrib_views import is_own
 from django_sitemaps_plus.exceptions import describe
-from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, Origin
-from django_sitemaps_plus.rendering.columns import BadRow, RowBatch
+from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.rendering.reader import Reader
+from django_sitemaps_plus.serving.responses import is_own
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import (
-    Site,
-    SiteAddress,
-    default_language,
-    rendering_context,
-)
-from django_sitemaps_plus.storing.bad_rows import are_too_bad, too_many
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .asking import coming_back
 from .entries import Entry, ListedEntry, Unreadable, entries_of_page, parse, walk
@@ -91,27 +83,24 @@ def registered_entries(
         with _noted(problems, f"Section {name!r}"):
             source = sections.source(name)
             address = site.with_scheme(source.sitemap.protocol)
-            left_out: list[BadRow] = []
+            left_out = list[str]()
             for number, reader, batches in pages_as_built(source, address):
                 texts, rows, listed = list[str](), 0, 0
-                with rendering_context(address):
+                with address.rendering():
                     for batch, some in reader.texts(batches):
-                        texts.append(some.whole)
+                        texts.append(some.at(str(address.origin)))
                         rows += len(batch.labels)
                         listed += some.entries
-                bad = reader.tally.bad
-                if (bad and get_settings().ON_ERROR == "raise") or are_too_bad(
-                    len(bad), rows, listed
-                ):
-                    problems.append(too_many(bad, rows, f"{name}-{number}"))
+                tally = reader.tally
+                raises = bool(tally.bad) and get_settings().ON_ERROR == "raise"
+                if raises or tally.is_too_bad(rows, listed):
+                    problems.append(tally.too_many(rows, f"{name}-{number}"))
                     continue
-                left_out += bad
-                text = "".join(texts).replace(ORIGIN_MARK, str(address.origin))
-                entries = entries_of_page(text.encode())
+                left_out += (f"{row.label}: {row.reason}" for row in tally.bad)
+                entries = entries_of_page("".join(texts).encode())
                 yield from ((name, entry) for entry in entries)
             problems += [
-                f"Section {name!r} leaves out row {row.label}: {row.reason}."
-                for row in left_out[:_NAMED]
+                f"Section {name!r} leaves out row {row}." for row in left_out[:_NAMED]
             ]
             if len(left_out) > _NAMED:
                 problems.append(
@@ -137,28 +126,28 @@ def _noted(problems: list[str] | None, what: str) -> Iterator[None]:
 
 def pages_as_built(
     source: SectionSource, site: SiteAddress
-) -> Iterator[tuple[int, Reader, Iterator[RowBatch]]]:
+) -> Iterator[tuple[int, Reader, Iterator[Any]]]:
     """
     Yield the pages as they are when a section is built for the first time.
 
     Of each its number, its reader and its rows.
     """
     if source.key is None:
-        for number in range(1, position_pages(source) + 1):
+        for number in range(1, source.position_pages + 1):
             of_page = Reader(source, site)
             yield number, of_page, of_page.by_position(number)
         return
     batches = Reader(source, site).by_key(None, None, source.limit)
     for number in count(1):
         # Not across the yield: a caller that stops there would stay in it.
-        with rendering_context(site):
+        with site.rendering():
             first = next(batches, None)
         if first is None:
             return
         yield number, Reader(source, site), _some(first, batches, source.items_per_page)
 
 
-def _some(first: RowBatch, rest: Iterator[RowBatch], most: int) -> Iterator[RowBatch]:
+def _some(first: Any, rest: Iterator[Any], most: int) -> Iterator[Any]:
     """Yield batches until they have ``most`` rows."""
     yield first
     rows = len(first.labels)
@@ -197,7 +186,7 @@ def of_dict(
                 try:
                     with (
                         _noted(problems, what),
-                        rendering_context(site),
+                        site.rendering(),
                         coming_back(),
                     ):
                         if handler is None:
@@ -224,7 +213,7 @@ def paths_of(sitemaps: Any, site: SiteAddress) -> list[str]:
     """Return the paths at which the site's view lists a dict, one for each language."""
     paths = dict[str, None]()
     for language in _languages():
-        with rendering_context(site, language):
+        with site.rendering(language):
             paths[_path_of(sitemaps)] = None
     return list(filter(None, paths))
 
@@ -276,7 +265,7 @@ def of_url_name(
         entries: list[Entry] = []
         with (
             _noted(problems, parts.path),
-            rendering_context(site),
+            site.rendering(),
             coming_back(),
         ):
             response = handler.get_response(_request(site, parts.path, query))
@@ -291,14 +280,14 @@ def paths_of_name(name: str, site: SiteAddress) -> list[str]:
     """Return the paths of a URL name without arguments, in all languages."""
     paths = dict[str, None]()
     for language in _languages():
-        with rendering_context(site, language), suppress(NoReverseMatch):
+        with site.rendering(language), suppress(NoReverseMatch):
             paths[reverse(name)] = None
     return list(paths)
 
 
 def _languages() -> tuple[str, ...]:
     """Return the languages that addresses may have, the default one first."""
-    return default_language(), *dict(django_settings.LANGUAGES)
+    return Site.current().default_language, *dict(django_settings.LANGUAGES)
 
 
 def is_contrib(path: str, site: SiteAddress) -> bool:
@@ -326,7 +315,7 @@ def ours_in(sitemaps: Mapping[str, Any]) -> list[str]:
 
 def _resolved(path: str, site: SiteAddress) -> ResolverMatch:
     local = f"/{path.removeprefix(site.prefix)}"
-    with rendering_context(site, get_language_from_path(local)):
+    with site.rendering(get_language_from_path(local)):
         return resolve(local)
 
 

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from django.test import Client
 
 from django_sitemaps_plus.protocol.errors import LocationError
-from django_sitemaps_plus.protocol.locations import Origin, absolute
+from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .checking import Checking
@@ -152,7 +152,7 @@ def _site_of(answers: Sequence[tuple[ListedDocument, Origin]]) -> SiteAddress:
 def _written(url: str, origin: Origin) -> str:
     """Return a URL as a sitemap writes it."""
     try:
-        return absolute(url, origin)
+        return origin.absolute(url)
     except LocationError as error:
         raise AssertionError(f"{url!r} cannot be listed: {error}.") from error
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urljoin
 
-from django_sitemaps_plus.protocol.elements import parts
+from django_sitemaps_plus.protocol.markup import parts
 
 #: Elements that show nothing, or of which only a browser without scripts shows more.
 _INERT: Final = frozenset(

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from django.utils.translation import gettext, ngettext
 
-from django_sitemaps_plus.health.alerts import Alert, Subject
+from django_sitemaps_plus.health.alerts import Alert
 from django_sitemaps_plus.health.words import number, plain_ago
 from django_sitemaps_plus.hooks import Standing
 
@@ -36,7 +36,7 @@ def _unpublished() -> Iterator[Alert]:
         )
     values = {"count": number(found.failed), "storage": found.storage}
     yield Alert(
-        subject=Subject.SECTIONS,
+        subject=Alert.Subject.SECTIONS,
         text=text % {**values, "error": found.error},
         fix="manage.py publish_sitemaps",
     )
@@ -55,7 +55,7 @@ def _unannounced() -> Iterator[Alert]:
             count,
         )
         yield Alert(
-            subject=Subject.SECTIONS,
+            subject=Alert.Subject.SECTIONS,
             text=text % {"count": number(count)},
             waiting=count,
         )

@@ -25,11 +25,7 @@ from django_sitemaps_plus import hooks
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import Stopwatch, parts
 from django_sitemaps_plus.delivery.engines import files_of
-from django_sitemaps_plus.exceptions import (
-    NotReady,
-    SitemapsPlusError,
-    UnusableError,
-)
+from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError, UnusableError
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.protocol.errors import printable
@@ -37,7 +33,6 @@ from django_sitemaps_plus.protocol.limits import MAX_INDEX_ENTRIES
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.serving.documents import (
     Document,
-    document,
     documents_by_position,
     version_document,
     version_tag,
@@ -242,7 +237,7 @@ class _Run:
 
     def _plain(self, address: str, text: str, control: str | None) -> _File:
         """Return a text file that is never packed."""
-        found = document(text.encode(), _TEXT)
+        found = Document.of(text.encode(), _TEXT)
         tags = cache_tags(urlsplit(address).path)
         headers = Headers(_TEXT, "", control or "", tags)
         return _File(self._name(address), headers, found.tag, lambda: found)

@@ -13,7 +13,6 @@ from contextlib import suppress
 from urllib.parse import quote
 
 from django_sitemaps_plus import hooks
-from django_sitemaps_plus.building.by_position import position_pages
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.protocol.limits import MAX_INDEX_ENTRIES
@@ -28,7 +27,6 @@ from django_sitemaps_plus.serving.index import (
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
-from django_sitemaps_plus.storing.freshness import tag_of
 
 #: A document's name, and its version; None if it cannot be had now.
 Version = tuple[str, str | None]
@@ -55,7 +53,7 @@ def versions(site: SiteAddress) -> Iterator[Version]:
     # Afterwards: pages may have been built for one file.
     for name, number, version in _stored_pages(names):
         for ending in endings:
-            yield f"sitemap-{name}-{number}.{ending}", tag_of(version, site)
+            yield f"sitemap-{name}-{number}.{ending}", site.version_tag(version)
     for source in sources.values():
         for name, found in _built_pages(source, site) if source.key is None else ():
             for ending in endings:
@@ -78,7 +76,7 @@ def _built_pages(source: SectionSource, site: SiteAddress) -> Iterator[Version]:
     """Yield the pages of a section by position, which are built for it."""
     numbers = range(1, 2)
     with suppress(Exception):  # items() may raise whatever it likes: the log says so
-        numbers = range(1, position_pages(source) + 1)
+        numbers = range(1, source.position_pages + 1)
     for number in numbers:
         version: str | None = None
         with suppress(SitemapsPlusError):

@@ -15,7 +15,7 @@ from django_sitemaps_plus.delivery import engines
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import Site, parse_base_url, resolved
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .conf import Settings, formats
 from .titles import section_title
@@ -55,9 +55,9 @@ def check_feeds(**kwargs: Any) -> Iterator[CheckMessage]:
 def _is_served(path: str) -> bool:
     """Return whether the site's URLconf has a pattern for a path."""
     given = Site.current().base_url
-    prefix = parse_base_url(given).prefix if given else "/"
+    prefix = SiteAddress.parse(given).prefix if given else "/"
     inner = path.partition("?")[0].removeprefix(prefix.rstrip("/"))
-    return resolved(inner) is not None
+    return Site.current().resolved(inner) is not None
 
 
 @check()

@@ -11,14 +11,12 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from django_sitemaps_plus.building.refresh import rebuild_waiting
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.models import UrlChange
 from django_sitemaps_plus.protocol.dates import moment, parse_w3c
-from django_sitemaps_plus.protocol.errors import DateError
 from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import UrlsetWriter, urlset_header
-from django_sitemaps_plus.serving.documents import Document, document
+from django_sitemaps_plus.serving.documents import Document, rebuild_waiting
 from django_sitemaps_plus.serving.index import (
     address,
     index_places,
@@ -26,7 +24,7 @@ from django_sitemaps_plus.serving.index import (
     with_ending,
 )
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.site import SiteAddress, rendering_context
+from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .conf import formats
 from .feeds import ATOM_TYPE, RSS_TYPE, Feed, FeedEntry, atom, rss
@@ -66,7 +64,7 @@ def all_documents(site: SiteAddress) -> Iterator[tuple[str, Callable[[], Documen
 
 def llms_text(head: Mapping[str, str], site: SiteAddress) -> str:
     """Return ``/llms.txt``: the sections of a site that have a title."""
-    with rendering_context(site):
+    with site.rendering():
         links = [
             Link(
                 title,
@@ -101,7 +99,7 @@ def feed_document(ending: str, name: str, site: SiteAddress) -> Document:
     )
     urls = _urls(found, site)
     entries = [_feed_entry(*pair) for pair in zip(found, urls, strict=True)]
-    return document(write(feed, entries).encode(), content_type)
+    return Document.of(write(feed, entries).encode(), content_type)
 
 
 def recent_document(site: SiteAddress) -> Document:
@@ -121,7 +119,7 @@ def recent_document(site: SiteAddress) -> Document:
     ]
     writer.add_xml("".join(entries).encode(), len(entries))
     writer.finish()
-    return document(b"".join(chunks))
+    return Document.of(b"".join(chunks))
 
 
 def _lastmod(item: Newest) -> str:
@@ -152,5 +150,5 @@ def _updated(item: Newest) -> dt.datetime:
     """Return the lastmod of an entry; without one, when its change was seen."""
     try:
         return parse_w3c(item.lastmod)
-    except DateError:
+    except ValueError:
         return moment(item.at)

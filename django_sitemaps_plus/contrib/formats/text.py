@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final
 
 from django_sitemaps_plus.hooks import Derived
 from django_sitemaps_plus.protocol.markup import escape
-from django_sitemaps_plus.rendering.listing import locations_of
 from django_sitemaps_plus.serving.documents import Document
 from django_sitemaps_plus.serving.index import extra_sitemaps
 from django_sitemaps_plus.sitemaps.site import SiteAddress
-from django_sitemaps_plus.storing.segments import Segment, segment_of
 
 _TEXT: Final = "text/plain; charset=utf-8"
 
 #: Of what XML escapes, these may be in a URL: the others are percent-encoded. The
 #: ampersand comes last, or "&amp;apos;" would be unescaped twice.
 _ENTITIES = (b"&apos;", b"'"), (b"&amp;", b"&")
+#: The locations of entries, as they are written.
+_LOCATION = re.compile(rb"<url><loc>([^<]*)</loc>")
 _LISTED = re.compile(rb"(?<=<loc>)([^<]*)\.xml(?=(?:\.gz)?</loc>)")
 
 
@@ -39,8 +39,7 @@ def _as_text(document: Document, site: SiteAddress) -> Document:
     """
     if document.media is None:
         return _index_of_texts(document, site)
-    segments = tuple(map(text_segment, document.segments))
-    return replace(document, segments=segments, media=None, content_type=_TEXT)
+    return document.converted(_text_of, _TEXT)
 
 
 def _index_of_texts(document: Document, site: SiteAddress) -> Document:
@@ -54,23 +53,13 @@ def _index_of_texts(document: Document, site: SiteAddress) -> Document:
         return match[0] if is_other else match[1] + b".txt"
 
     body = _LISTED.sub(of, document.body)
-    return replace(document, segments=(segment_of(body),))
+    return replace(document, segments=Document.of(body).segments)
 
 
 def _text_of(xml: bytes) -> bytes:
     """Return the URLs of a page, one a line, in its order."""
-    text = b"\n".join([*locations_of(xml), b""])
+    text = b"\n".join([*_LOCATION.findall(xml), b""])
     if b"&" in text:
         for escaped, plain in _ENTITIES:
             text = text.replace(escaped, plain)
     return text
-
-
-@lru_cache(maxsize=8)
-def text_segment(entries: Segment) -> Segment:
-    """
-    Return the URLs of some entries, one a line, compressed as they are.
-
-    The last few are remembered: a full page takes 15 ms.
-    """
-    return segment_of(_text_of(entries.text()))

@@ -6,7 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from django_sitemaps_plus import views as core
 from django_sitemaps_plus.conf import app_settings
-from django_sitemaps_plus.converters import PAGE, SECTION, register, with_gz
+from django_sitemaps_plus.converters import register, with_gz
 from django_sitemaps_plus.exceptions import ConfigurationError
 
 from . import views
@@ -27,19 +27,20 @@ register("text", "txt", lambda ending: "text" in formats())
 register("feed", "|".join(ENDINGS), lambda ending: "feeds" in formats())
 register("recent", "recent", lambda what: "recent" in formats())
 
+_SECTION, _PAGE = "<sitemaps_plus_section:name>", "<sitemaps_plus_page:page>"
 _TEXT = "<sitemaps_plus_text:ending>"
 _FEED = "<sitemaps_plus_feed:ending>"
 _SITEMAPS = [
     *with_gz("-<sitemaps_plus_recent:what>.xml", views.recent, "recent"),
     path(f".{_FEED}", views.feed, name="feed"),
-    path(f"-{SECTION}.{_FEED}", views.feed, name="section-feed"),
+    path(f"-{_SECTION}.{_FEED}", views.feed, name="section-feed"),
     *with_gz(f".{_TEXT}", core.gathered, "text-site"),
     *with_gz(f"-index-<int:part>.{_TEXT}", core.gathered, "text-site-part"),
-    *with_gz(f"-{SECTION}.{_TEXT}", core.gathered, "text-section"),
+    *with_gz(f"-{_SECTION}.{_TEXT}", core.gathered, "text-section"),
     *with_gz(
-        f"-{SECTION}-index-<int:part>.{_TEXT}", core.gathered, "text-section-part"
+        f"-{_SECTION}-index-<int:part>.{_TEXT}", core.gathered, "text-section-part"
     ),
-    *with_gz(f"-{PAGE}.{_TEXT}", core.page, "text-page"),
+    *with_gz(f"-{_PAGE}.{_TEXT}", core.page, "text-page"),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("sitemap", include(_SITEMAPS)),

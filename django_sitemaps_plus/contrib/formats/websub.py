@@ -18,7 +18,6 @@ from xml.parsers import expat
 
 from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.addresses import Target, check_url
-from django_sitemaps_plus.engines.answers import explained
 from django_sitemaps_plus.engines.base import (
     Answer,
     Batch,
@@ -28,6 +27,7 @@ from django_sitemaps_plus.engines.base import (
     Outcome,
     TransportError,
 )
+from django_sitemaps_plus.engines.http import explained
 
 #: The hub of Google, whose crawlers subscribe to feeds there.
 _HUB = "https://pubsubhubbub.appspot.com/"

@@ -21,21 +21,18 @@ from django.db.models import F, Field, Model, QuerySet
 from django.urls import Resolver404, resolve
 
 from django_sitemaps_plus import Route
-from django_sitemaps_plus.changes.assignment import pages_of
 from django_sitemaps_plus.exceptions import SitemapsPlusError
 from django_sitemaps_plus.models import Page, Section
-from django_sitemaps_plus.rendering.listing import (
-    lastmod_of,
-    listed_of,
-    listing_of,
-    written,
-)
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.serving.documents import documents_by_position, rows_of_page
+from django_sitemaps_plus.serving.documents import (
+    Document,
+    documents_by_position,
+    pages_of,
+    rows_of_page,
+)
 from django_sitemaps_plus.serving.index import usable
-from django_sitemaps_plus.sitemaps.keys import plain
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, resolved
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing import storage
 
 #: Seconds for which stored pages are searched.
@@ -102,9 +99,9 @@ def places(
             rows = [RowPlace(page.section.name, page, is_left=owner is not None)]
             _read(rows[0], page, location)
         result.found += rows
-    for source, number, body, origin in _by_position(site):
+    for source, number, built, own in _by_position(site):
         place = RowPlace(source.name, number=number)
-        if _read_text(place, body, origin, location):
+        if _note(place, built.listed([location], own)):
             result.found.append(place)
     return result
 
@@ -120,8 +117,8 @@ def listed_among(locations: Sequence[str], site: SiteAddress) -> list[str]:
         return by_row
     for _, some in _search(locations, (), FoundPlaces()):
         return some
-    for _, _, body, origin in _by_position(site):
-        if listed := listed_of(body, locations, origin):
+    for _, _, built, own in _by_position(site):
+        if listed := built.listed(locations, own):
             return [one for one in locations if one in listed]
     return []
 
@@ -191,7 +188,7 @@ def keys_of(
         return []
     try:
         rows = items.using(source.database).order_by().filter(**columns)
-        return list(plain(rows).values_list(*source.key.names)[:_ROWS])
+        return list(source.key.values(rows)[:_ROWS])
     except Exception:
         # A value that the column cannot have, a router of the project's own.
         return []
@@ -216,7 +213,7 @@ def view_of(location: str, site: SiteAddress) -> str:
     path = unquote(location.partition("?")[0])
     if not path.startswith(site.prefix):
         return ""
-    match = resolved(f"/{path[len(site.prefix) :]}")
+    match = Site.current().resolved(f"/{path[len(site.prefix) :]}")
     return str(match.view_name) if match else ""
 
 
@@ -293,19 +290,14 @@ def _row(source: SectionSource, text: str) -> Model | None:
 def _read(place: RowPlace, page: Page, location: str) -> bool:
     """Look for a location in a page's stored bytes; note what its entry says."""
     [(_, stored)] = storage.read_each([page])
-    if stored is None:
-        return False
-    return _read_text(place, stored.segment.text(), stored.start, location)
+    return stored is not None and _note(place, stored.listed([location]))
 
 
-def _read_text(place: RowPlace, body: bytes, origin: str, location: str) -> bool:
-    """Look for a location in a page's text; note what its entry says."""
-    if not listed_of(body, [location], origin):
-        return False
-    place.is_listed = True
-    text = written(location, origin)
-    place.lastmod = lastmod_of(listing_of(body).get(text, b""))
-    return True
+def _note(place: RowPlace, listed: Mapping[str, str]) -> bool:
+    """Note what a page says of the one location that it was searched for."""
+    for place.lastmod in listed.values():
+        place.is_listed = True
+    return place.is_listed
 
 
 def _search(
@@ -328,23 +320,22 @@ def _search(
         result.searched += 1
         if stored is None:
             continue
-        listed = listed_of(stored.segment.text(), locations, stored.start)
-        if listed:
+        if listed := stored.listed(locations):
             yield page, [one for one in locations if one in listed]
             return
 
 
 def _by_position(
     site: SiteAddress,
-) -> Iterator[tuple[SectionSource, int, bytes, str]]:
-    """Yield pages by position, built now, for some seconds; and their origin."""
+) -> Iterator[tuple[SectionSource, int, Document, SiteAddress]]:
+    """Yield pages by position, built now, for some seconds; and their address."""
     end = time.monotonic() + SECONDS
     for source in usable():
         if source.key is not None:
             continue
-        origin = str(site.with_scheme(source.sitemap.protocol).origin)
+        own = site.with_scheme(source.sitemap.protocol)
         with suppress(SitemapsPlusError):
             for number, built in enumerate(documents_by_position(source, site), 1):
-                yield source, number, built.body, origin
+                yield source, number, built, own
                 if time.monotonic() > end:
                     return

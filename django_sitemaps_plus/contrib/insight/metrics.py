@@ -10,11 +10,9 @@ from typing import Any
 from django.db.models import Count, Min, QuerySet
 
 from django_sitemaps_plus.contrib.insight import asked
-from django_sitemaps_plus.delivery import gate, guards
-from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.health.alerts import waiting_changes
-from django_sitemaps_plus.health.engines import EngineHealth, all_engines
-from django_sitemaps_plus.pagination import queries
+from django_sitemaps_plus.delivery.engines import EngineHealth, engines, why_refused
+from django_sitemaps_plus.health.alerts import waiting_rows
+from django_sitemaps_plus.pagination.queries import Sums
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
@@ -52,8 +50,8 @@ def metrics() -> Metrics:
     pages, not the number of rows or of submissions. Raises ``ConfigurationError`` for
     settings that cannot be used, and what the database raises.
     """
-    now, refusal = time.time(), guards.why_refused()
-    chosen = all_engines(refusal) if engines() else []
+    now, refusal = time.time(), why_refused()
+    chosen = EngineHealth.all(refusal) if engines() else []
     paused = {
         one.state.engine
         for one in chosen
@@ -74,9 +72,7 @@ def metrics() -> Metrics:
 
 def _waiting(chosen: Sequence[EngineHealth]) -> tuple[int, float]:
     """Return how much waits, and when the first of it happened."""
-    found = [_counted(waiting_changes())]
-    if chosen:
-        found.append(_counted(gate.unqueued()))
+    found = list(map(_counted, waiting_rows()))
     found += [(one.waiting, one.waiting_since) for one in chosen]
     times = [first for count, first in found if count]
     return sum(count for count, _ in found), min(times, default=0.0)
@@ -89,14 +85,14 @@ def _counted(rows: QuerySet[Any]) -> tuple[int, float]:
 
 def _pages() -> tuple[int | None, int | None]:
     """Return how many pages were never built, and how many rows are left out."""
-    stored, found, names = queries.sums(), list[queries.Sums](), registry.sources()
+    stored, found, names = Sums.stored(), list[Sums](), registry.sources()
     is_whole = bool(names)
     for name in names:
         if why_unusable(name):
             is_whole = False
             continue
-        row = queries.current_sums(source(name), stored.get(name))
-        if row is not None:
+        row = stored.get(name)
+        if row is not None and row.is_of(source(name)):
             found.append(row)
             is_whole = is_whole and row.filled
         elif source(name).key is not None:

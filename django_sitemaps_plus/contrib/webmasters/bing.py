@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.addresses import check_url
-from django_sitemaps_plus.engines.answers import explained
 from django_sitemaps_plus.engines.base import (
     Answer,
     Batch,
@@ -29,6 +28,7 @@ from django_sitemaps_plus.engines.base import (
     SitemapStatus,
     secret_option,
 )
+from django_sitemaps_plus.engines.http import explained
 
 from .answers import as_count, as_text, of_account, parts_of, remedy
 

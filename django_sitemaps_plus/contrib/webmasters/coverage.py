@@ -9,7 +9,6 @@ again: if it were left out, URLs that are new would be drawn more often than oth
 
 from __future__ import annotations
 
-import html
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -23,9 +22,7 @@ from typing import Any
 from django.db.models import Count, Q
 
 from django_sitemaps_plus.db import database_time, digest_of
-from django_sitemaps_plus.delivery import guards
-from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.side_by_side import side_by_side
+from django_sitemaps_plus.delivery.engines import check_site, engines, side_by_side
 from django_sitemaps_plus.engines.base import (
     CheckResult,
     Outcome,
@@ -35,7 +32,6 @@ from django_sitemaps_plus.engines.base import (
 from django_sitemaps_plus.health.words import seconds_of
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.protocol.errors import printable
-from django_sitemaps_plus.rendering.listing import lastmod_of, listing_of
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
@@ -101,7 +97,7 @@ def inspection_refusal(*, force: bool = False) -> CheckResult | None:
     if not inspections():
         text = "SITEMAPS_PLUS['INSPECTIONS'] is 0, so no URL is inspected."
         return CheckResult.bad(text, "Set it to 500, or leave it out.")
-    wrong = [one for one in guards.check_site(force=force) if not one.is_good]
+    wrong = [one for one in check_site(force=force) if not one.is_good]
     if wrong or site is None:
         return wrong[0]
     if not _is_part(site, engine):
@@ -218,17 +214,14 @@ class Work:
         is_drawn = not _is_whole(every)
         sizes = [page.entries or 0 for page in every]
         wanted = drawn(sizes, count if is_drawn else _WHOLE)
-        found, is_known = dict[str, tuple[str, bytes]](), True
+        found, is_known = dict[str, tuple[str, str]](), True
         address = self.site.with_scheme(source(name).sitemap.protocol)
         for page, stored in storage.read_each([every[number] for number in wanted]):
             is_known = is_known and stored is not None
-            text = stored.text_for(address) if stored else b""
-            own = list(listing_of(text).items())
+            own = list(stored.lastmods(address).items()) if stored else []
             for place in wanted[every.index(page)]:
                 if place < len(own):
-                    location, rest = own[place]
-                    url = html.unescape(location.decode())
-                    found[digest_of(url)] = url, rest
+                    found[digest_of(own[place][0])] = own[place]
         if is_drawn:
             # What was inspected whole is not a sample of what it has grown to.
             inspected().filter(section=name, is_drawn=False).delete()
@@ -242,7 +235,7 @@ class Work:
                 url=found[one][0],
                 digest=one,
                 is_drawn=is_drawn,
-                lastmod=seconds_of(lastmod_of(found[one][1])),
+                lastmod=seconds_of(found[one][1]),
             )
             for one in due[:count]
         ]

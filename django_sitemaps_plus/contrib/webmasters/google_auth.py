@@ -21,9 +21,7 @@ from typing import Any, ClassVar
 
 from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.addresses import check_url
-from django_sitemaps_plus.engines.answers import explained
 from django_sitemaps_plus.engines.base import (
-    REDACTED,
     CheckResult,
     Engine,
     MissingExtra,
@@ -33,6 +31,7 @@ from django_sitemaps_plus.engines.base import (
     TransportError,
     secret_option,
 )
+from django_sitemaps_plus.engines.http import explained
 
 #: google-auth, or None if the extra "google" is not installed.
 _auth: Any
@@ -123,7 +122,7 @@ class GoogleEngine(Engine):
 
     def redact(self, text: str) -> str:
         """Return a text without secrets of the credentials and without tokens."""
-        return _TOKEN.sub(REDACTED, super().redact(text))
+        return _TOKEN.sub(self.REDACTED, super().redact(text))
 
     def _ask(
         self,

@@ -59,7 +59,7 @@ def panels(page: AdminPage) -> Iterator[str]:
     from .panel import indexed_panel, panel
 
     if page.may(EngineState):
-        yield from panel()
+        yield from panel(page)
     if page.may(Inspection):
         yield from indexed_panel(page)
 

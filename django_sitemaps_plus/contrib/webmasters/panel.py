@@ -10,9 +10,8 @@ from django.utils.encoding import uri_to_iri
 from django.utils.http import urlencode
 
 from django_sitemaps_plus.db import digest_of
-from django_sitemaps_plus.health import words
+from django_sitemaps_plus.health.words import seconds_of
 from django_sitemaps_plus.hooks import AdminPage
-from django_sitemaps_plus.protocol.dates import moment
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site
 
@@ -27,12 +26,13 @@ _MOST = 20
 _CONSOLE = "https://search.google.com/search-console/inspect"
 
 
-def panel() -> Iterator[str]:
+def panel(page: AdminPage) -> Iterator[str]:
     """Yield it, if there is an engine that can say anything."""
     known = able()
     if known:
         asked = reports().filter(engine__in=known, asked_at__gt=0).order_by("engine")
-        rows = [_row(one, said) for one in asked for said in one.sitemaps]
+        display = page.display
+        rows = [_row(display, one, said) for one in asked for said in one.sitemaps]
         rows = sorted(rows, key=lambda row: str(row["location"]))[:_MOST]
         yield render_to_string("sitemaps_plus_webmasters/panel.html", {"rows": rows})
 
@@ -44,7 +44,7 @@ def indexed_panel(page: AdminPage) -> Iterator[str]:
     display, every = page.display, shares.shares()
     shown = {
         "problems": [f"{one.text} {one.fix}" for one in coverage.check_inspections()],
-        "rows": [_share(one) for one in every],
+        "rows": [_share(display, one) for one in every],
         "left_out": shares.not_inspected(every).items(),
         "list": page.list(Inspection, ""),
         "worth": [(display.link(one.url), one) for one in shares.worth_requesting()],
@@ -74,22 +74,28 @@ def of_url(page: AdminPage, url: str) -> Iterator[str]:
     yield render_to_string("sitemaps_plus_webmasters/story.html", shown)
 
 
-def _share(share: shares.Share) -> dict[str, Any]:
-    counts = {state: words.number(count) for state, count in share.counts.items()}
+def _share(display: Any, share: shares.Share) -> dict[str, Any]:
+    counts = {state: display.number(count) for state, count in share.counts.items()}
     return {
         "share": share,
-        "inspected": words.number(share.inspected),
-        "urls": words.number(share.urls),
+        "inspected": display.number(share.inspected),
+        "urls": display.number(share.urls),
         "counts": counts,
         "reasons": [
-            (words.number(count), reason, urlencode({"state": "not", "reason": reason}))
+            (
+                display.number(count),
+                reason,
+                urlencode({"state": "not", "reason": reason}),
+            )
             for reason, count in share.reasons
         ],
-        "others": share.others and words.number(share.others),
+        "others": share.others and display.number(share.others),
     }
 
 
-def _row(report: SitemapReport, said: Mapping[str, Any]) -> dict[str, Any]:
+def _row(
+    display: Any, report: SitemapReport, said: Mapping[str, Any]
+) -> dict[str, Any]:
     site, location = Site.current().address(), said["location"]
     path = location.removeprefix(str(site.origin)) if site else location
     submitted = said["submitted"]
@@ -97,28 +103,17 @@ def _row(report: SitemapReport, said: Mapping[str, Any]) -> dict[str, Any]:
         **said,
         "shown": uri_to_iri(path),
         "engine": report.engine,
-        "submitted": _moment(said["last_submitted"]),
-        "read": _moment(said["last_downloaded"]),
-        "urls": _number(sum(submitted.values()) if submitted else None),
-        "errors": _number(said["errors"]),
-        "warnings": _number(said["warnings"]),
-        "asked": _time(report.asked_at),
+        "submitted": _when(display, said["last_submitted"]),
+        "read": _when(display, said["last_downloaded"]),
+        "urls": display.number(sum(submitted.values()) if submitted else None),
+        "errors": display.number(said["errors"]),
+        "warnings": display.number(said["warnings"]),
+        "asked": display.ago(report.asked_at),
     }
 
 
-def _number(value: int | None) -> str:
-    return "–" if value is None else words.number(value)
-
-
-def _moment(text: str | None) -> dict[str, Any]:
+def _when(display: Any, text: str | None) -> str:
     """Return a time as an engine writes it (RFC 3339) as all others are shown."""
-    seconds = words.seconds_of(text)
-    return _time(seconds) if seconds else {"ago": text or "–"}
-
-
-def _time(seconds: float) -> dict[str, Any]:
-    return {
-        "iso": moment(seconds).isoformat(timespec="seconds"),
-        "title": words.datetime_of(seconds),
-        "ago": words.ago(seconds),
-    }
+    seconds = seconds_of(text)
+    shown: str = display.ago(seconds) if seconds else text or "–"
+    return shown

@@ -10,10 +10,12 @@ from functools import partial
 from django.db.models import QuerySet
 
 from django_sitemaps_plus.db import database_time
-from django_sitemaps_plus.delivery import guards
-from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.side_by_side import side_by_side
-from django_sitemaps_plus.engines import asking
+from django_sitemaps_plus.delivery.engines import (
+    engines,
+    reports_of,
+    side_by_side,
+    why_refused,
+)
 from django_sitemaps_plus.engines.base import Engine, SitemapStatus
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.sitemaps.site import Site
@@ -48,7 +50,7 @@ def ask(*, at_once: bool = False) -> None:
     transaction of somebody else's, or from where nothing is submitted.
     """
     known, site = able(), Site.current().address()
-    if not known or site is None or guards.why_refused():
+    if not known or site is None or why_refused():
         return
     rows = reports()
     now = database_time(rows.db)
@@ -71,7 +73,7 @@ def _ask_one(
     row = reports().filter(engine=alias)
     mine = row if until == math.inf else row.filter(due_at__lte=until)
     if mine.update(due_at=now + _SOON):
-        _store(alias, asking.status(engine, locations), now)
+        _store(alias, reports_of(engine, locations), now)
 
 
 def _store(alias: str, said: Iterable[SitemapStatus], now: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from django_sitemaps_plus.protocol.elements import parts
+from django_sitemaps_plus.protocol.markup import parts
 
 _LD_JSON = "application/ld+json"
 

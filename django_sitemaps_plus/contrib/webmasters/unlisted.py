@@ -15,20 +15,19 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from django_sitemaps_plus.db import database_time
-from django_sitemaps_plus.delivery import guards
+from django_sitemaps_plus.delivery.engines import why_refused
 from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.base import TransportError
-from django_sitemaps_plus.health.alerts import WARNING, Alert, Subject
+from django_sitemaps_plus.health.alerts import Alert
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.protocol.dates import moment
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.protocol.locations import resolve
-from django_sitemaps_plus.rendering.listing import listed_of
 from django_sitemaps_plus.serving.documents import documents_by_position
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, resolved
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing import storage
 
 from .coverage import console
@@ -47,7 +46,7 @@ _FIRST, _LAST = dt.timedelta(days=30), dt.timedelta(days=3)
 def look(is_over: Callable[[], bool]) -> None:
     """Ask Search Console once a day, by one process, and store what is not listed."""
     engine, site = console(), Site.current().address()
-    if engine is None or site is None or guards.why_refused():
+    if engine is None or site is None or why_refused():
         return
     row = reports().filter(engine=engine.alias)
     now = database_time(row.db)
@@ -72,8 +71,8 @@ def alerts() -> Iterator[Alert]:
                 "are in no sitemap, such as %(pages)s. List them, or add to "
                 "SILENCED_SYSTEM_CHECKS"
             ) % {"name": name, "pages": ", ".join(paths[:_NAMED])}
-            fix = f'"{_id_of(name)}"'
-            yield Alert(subject=Subject.SECTIONS, level=WARNING, text=text, fix=fix)
+            of, fix = Alert.Subject.SECTIONS, f'"{_id_of(name)}"'
+            yield Alert(subject=of, level=Alert.WARNING, text=text, fix=fix)
 
 
 def _id_of(name: str) -> str:
@@ -120,7 +119,7 @@ def _named(url: str, site: SiteAddress) -> Iterator[tuple[str, str]]:
     path = whole.removeprefix(str(site.origin))
     if path.startswith(site.folder) and path.startswith(site.prefix):
         local = unquote("/" + path.removeprefix(site.prefix).partition("?")[0])
-        if (match := resolved(local)) is not None:
+        if (match := Site.current().resolved(local)) is not None:
             yield path, match.view_name
 
 
@@ -136,12 +135,12 @@ def _listed(
     for _, stored in storage.read_each(list(rows)):
         if stored is None or is_over():
             return None
-        found |= listed_of(stored.segment.text(), paths, stored.start)
+        found.update(stored.listed(paths))
     for section in map(source, names):
-        origin = str(site.with_scheme(section.sitemap.protocol).origin)
+        own = site.with_scheme(section.sitemap.protocol)
         if section.key is None:
             for document in documents_by_position(section, site):
-                found |= listed_of(document.body, paths, origin)
+                found.update(document.listed(paths, own))
     return found
 
 

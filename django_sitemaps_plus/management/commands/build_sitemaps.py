@@ -20,9 +20,9 @@ from django_sitemaps_plus.health.unlooked import is_audited
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.management.utils import (
     FAILED,
-    MISUSED,
     SitemapsCommand,
     counted,
+    misused,
 )
 from django_sitemaps_plus.pagination.queries import ledger as ledger_database
 from django_sitemaps_plus.rendering.reader import Reader
@@ -104,24 +104,19 @@ class Command(SitemapsCommand):
     ) -> str:
         """Work on each section; one sentence for each, errors at the end."""
         if deep and not reconcile:
-            raise CommandError("--deep needs --reconcile.", returncode=MISUSED)
+            raise misused("--deep needs --reconcile.")
         if ledger and reconcile:
-            raise CommandError(
-                "Choose --ledger or --reconcile, not both.", returncode=MISUSED
-            )
+            raise misused("Choose --ledger or --reconcile, not both.")
         if divide and (ledger or reconcile or enqueue or not sections):
-            raise CommandError(
-                "--divide goes alone, with the names of sections.", returncode=MISUSED
-            )
+            raise misused("--divide goes alone, with the names of sections.")
         if enqueue and (ledger or reconcile):
-            raise CommandError(
-                "--enqueue builds pages: it does not go with --ledger or --reconcile.",
-                returncode=MISUSED,
+            raise misused(
+                "--enqueue builds pages: it does not go with --ledger or --reconcile."
             )
         if jobs is not None and not enqueue:
-            raise CommandError("--jobs needs --enqueue.", returncode=MISUSED)
+            raise misused("--jobs needs --enqueue.")
         if jobs is not None and jobs < 1:
-            raise CommandError("--jobs must be 1 or more.", returncode=MISUSED)
+            raise misused("--jobs must be 1 or more.")
         named, known = utils.named_sections(sections), list(registry.sources())
         if not known:
             self.say(

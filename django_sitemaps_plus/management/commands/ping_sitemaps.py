@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import CommandError
 from django.utils.dateparse import parse_date, parse_datetime, parse_duration
 from django.utils.timezone import get_default_timezone, is_naive, localtime
 from django.utils.translation import override
@@ -16,24 +15,23 @@ from django.utils.translation import override
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.queries import url_changes
-from django_sitemaps_plus.delivery import background, gate, guards, outbox, requests
+from django_sitemaps_plus.delivery import background, gate, outbox, requests
 from django_sitemaps_plus.delivery.dispatcher import DeliveryOptions
-from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.engines import (
+    EngineHealth,
+    engines,
+    reports_of,
+    why_refused,
+)
 from django_sitemaps_plus.delivery.models import Submission
-from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import CheckResult, Engine
 from django_sitemaps_plus.health import alerts as attention
-from django_sitemaps_plus.health.alerts import ERROR, Alert
+from django_sitemaps_plus.health.alerts import Alert
 from django_sitemaps_plus.health.check import check
-from django_sitemaps_plus.health.engines import EngineHealth, all_engines
 from django_sitemaps_plus.hooks import Report
 from django_sitemaps_plus.management import status as standing
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.utils import (
-    MISUSED,
-    SitemapsCommand,
-    counted,
-)
+from django_sitemaps_plus.management.utils import SitemapsCommand, counted, misused
 from django_sitemaps_plus.protocol.dates import moment
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.serving import index
@@ -136,12 +134,11 @@ class Command(SitemapsCommand):
         only_looks = options["check"] or options["status"]
         is_heard = urls_changed.has_listeners() or hooks.listens()
         if not engines() and not (only_looks or (is_heard and not is_asked)):
-            raise CommandError(
+            raise misused(
                 "No engine is configured: set SITEMAPS_PLUS['ENGINES'], for example "
                 '{"indexnow": {"BACKEND": '
                 '"django_sitemaps_plus.engines.indexnow.IndexNow", '
-                '"OPTIONS": {"key": "…"}}}.',
-                returncode=MISUSED,
+                '"OPTIONS": {"key": "…"}}}.'
             )
         known = list(engines())
         self.aliases = utils.known_only(options["engine"], known, "engine") or known
@@ -153,17 +150,16 @@ class Command(SitemapsCommand):
         if options["status"]:
             return self._status()
         is_free = options["force"] or not engines()
-        self.refusal = "" if is_free else guards.why_refused()
+        self.refusal = "" if is_free else why_refused()
         return self._dry_run() if options["dry_run"] else self._deliver()
 
     def _refuse_urls(self) -> None:
         """Refuse URLs for engines that take none."""
         if not any(_takes_requests(engines()[alias]) for alias in self.aliases):
             names = ", ".join(self.aliases)
-            raise CommandError(
+            raise misused(
                 f"No URL of a page can be submitted to {names}. Leave out --url, --all "
-                "and --since.",
-                returncode=MISUSED,
+                "and --since."
             )
 
     # Submitting
@@ -182,7 +178,7 @@ class Command(SitemapsCommand):
         try:
             return requests.given(self.options["url"], self.site)
         except LocationError as error:
-            raise CommandError(f"--url: {error}", returncode=MISUSED) from error
+            raise misused(f"--url: {error}") from error
 
     def _dry_run(self) -> str:
         asked = self._asked()
@@ -262,14 +258,14 @@ class Command(SitemapsCommand):
     def _warn_of_holds(self) -> None:
         """Say before all else what waits for somebody's confirmation."""
         with override("en"):
-            for alert in attention.own_alerts([attention.Subject.URLS]):
+            for alert in attention.own_alerts([Alert.Subject.URLS]):
                 self.warn(alert.sentence)
 
     def _engines(
         self, refusal: str, sections: Sequence[str] = ()
     ) -> list[EngineHealth]:
         """Return how the chosen engines are doing."""
-        every = all_engines(refusal, sections)
+        every = EngineHealth.all(refusal, sections)
         return [one for one in every if one.state.engine in self.aliases]
 
     # How they stand
@@ -288,13 +284,13 @@ class Command(SitemapsCommand):
         return "" if is_ready else "Not ready: see the lines marked WRONG."
 
     def _status(self) -> str:
-        refusal = guards.why_refused()
+        refusal = why_refused()
         chosen = self._engines(refusal)
         addresses = list(index.index_places(self.site))
         said = [
             (alias, one)
             for alias in self.aliases
-            for one in asking.status(engines()[alias], addresses)
+            for one in reports_of(engines()[alias], addresses)
         ]
         with override("en"):
             alerts = attention.alerts(aliases=self.aliases, refusal=refusal)
@@ -324,7 +320,7 @@ class Command(SitemapsCommand):
                 self.say(line)
             self.say(f"Due for more than 15 minutes: {counted(late, 'submission')}.")
             for alert in alerts:
-                if alert.level != ERROR:
+                if alert.level != Alert.ERROR:
                     text = f"{alert.level.title()}: {alert.sentence}"
                     self.say("\n".join(standing.wrapped(text)))
         wrong = [alert.sentence for alert in attention.errors(alerts)]
@@ -365,9 +361,8 @@ def _refuse_idle(options: Mapping[str, Any]) -> None:
     for mode, idle in _IDLE.items():
         for name in idle if options[mode] else ():
             if options[name]:
-                raise CommandError(
-                    f"--{name} does nothing with --{mode}: leave one of them out.",
-                    returncode=MISUSED,
+                raise misused(
+                    f"--{name} does nothing with --{mode}: leave one of them out."
                 )
 
 
@@ -435,13 +430,12 @@ def _moment(text: str) -> float:
     elif duration is not None:
         seconds = time.time() - duration.total_seconds()
     else:
-        raise CommandError(
+        raise misused(
             f"--since {text!r}: give a date (2026-01-31), a time (2026-01-31T12:00) or "
-            "a duration ('2 00:00:00' is two days).",
-            returncode=MISUSED,
+            "a duration ('2 00:00:00' is two days)."
         )
     if seconds > time.time():
-        raise CommandError(f"--since {text!r} is in the future.", returncode=MISUSED)
+        raise misused(f"--since {text!r} is in the future.")
     return seconds
 
 

@@ -32,7 +32,7 @@ from django_sitemaps_plus.contrib.audit.comparison import compare
 from django_sitemaps_plus.contrib.audit.entries import Entry
 from django_sitemaps_plus.management import utils
 from django_sitemaps_plus.protocol.writers import urlset_header
-from django_sitemaps_plus.sitemaps.site import parse_base_url
+from django_sitemaps_plus.sitemaps.site import SiteAddress
 from tests.support.factories import NoteFactory, articles
 from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
 from tests.testapp.models import Article, Note
@@ -868,7 +868,7 @@ def test_memory_does_not_grow_with_the_number_of_urls() -> None:
 
     def peak(count: int) -> int:
         tracemalloc.start()
-        site = parse_base_url(SITE)
+        site = SiteAddress.parse(SITE)
         compare(listed(count), listed(count), [], site, lambda *told: None)
         _, found = tracemalloc.get_traced_memory()
         tracemalloc.stop()

@@ -29,7 +29,7 @@ from django_sitemaps_plus.contrib.audit.queries import last_crawls
 from django_sitemaps_plus.contrib.audit.rules import FetchedAnswer
 from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.base import CheckResult
-from django_sitemaps_plus.health.alerts import NOTE, Subject, alerts
+from django_sitemaps_plus.health.alerts import Alert, alerts
 from django_sitemaps_plus.models import Page, UrlChange
 from django_sitemaps_plus.serving import documents, index
 from django_sitemaps_plus.sitemaps.site import Site
@@ -605,7 +605,7 @@ def test_an_answer_that_is_cut_off_before_its_length(mirror: Mirror) -> None:
 def test_an_answer_that_is_too_slow_is_not_said_to_be_cut_off(
     mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crawler, "CHECK_TIMEOUT", 0.5)
+    monkeypatch.setattr(CheckResult, "TIMEOUT", 0.5)
     mirror.faults = [Slow("nothing"), *[Slow("body")] * 3]
     assert {kind for kind, _ in look()} == {kinds.NO_ANSWER}
 
@@ -618,7 +618,7 @@ def test_both_views_have_the_same_patience(
     assert site is not None
     mirror.fault = Slow("request", 0.5)
     for seconds, found in ((0.2, {kinds.NO_ANSWER}), (20.0, set())):
-        monkeypatch.setattr(crawler, "CHECK_TIMEOUT", seconds)
+        monkeypatch.setattr(CheckResult, "TIMEOUT", seconds)
         assert {kind for kind, _ in look()} == found
         _, findings = crawler.crawl_and_store(
             site, rate=1000, most=None, progress=lambda done, of: None
@@ -634,7 +634,9 @@ def test_a_short_look_that_ran_out_of_time_hides_nothing(
     mirror.record()
     monkeypatch.setattr(crawler, "_SHORT_IN_ALL", 0.0)
     assert look() == []
-    assert any("answer" in one.text for one in alerts([Subject.CRAWLER])), "of --live"
+    assert any("answer" in one.text for one in alerts([Alert.Subject.CRAWLER])), (
+        "of --live"
+    )
 
 
 def test_a_certificate_that_is_not_valid_and_one_that_expires_soon(
@@ -707,8 +709,8 @@ def test_what_this_machine_cannot_look_at_is_said_and_is_no_fault(
     (audit,) = last_crawls()
     text = "Some files were not read over IPv6: this machine has no route to it."
     assert audit.missed == text
-    (alert,) = (one for one in alerts([Subject.CRAWLER]) if text in one.text)
-    assert alert.level == NOTE
+    (alert,) = (one for one in alerts([Alert.Subject.CRAWLER]) if text in one.text)
+    assert alert.level == Alert.NOTE
 
 
 def test_when_the_time_is_over_the_rest_is_left(
@@ -839,7 +841,7 @@ def test_what_check_cannot_reach_is_red_afterwards_too(
     out, _, code = run_command("ping_sitemaps", "--check", "--force")
     assert code == 1
     assert f"WRONG  site: {mirror.origin}/robots.txt: answers 500." in out
-    found = alerts([Subject.CRAWLER])
+    found = alerts([Alert.Subject.CRAWLER])
     assert any("robots.txt or sitemaps that do not answer" in one.text for one in found)
     # A copy at a private address is not looked at, so nothing is said of it.
     before = [audit.pk for audit in last_crawls()]

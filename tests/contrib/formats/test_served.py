@@ -19,8 +19,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from django_sitemaps_plus import NewsSitemap
-from django_sitemaps_plus.contrib.formats.text import text_segment
 from django_sitemaps_plus.models import Page
+from django_sitemaps_plus.storing.segments import converted
 from tests.building.test_damaged_rows import DAMAGE, Small
 from tests.building.test_not_empty import Broken, Foreign, check_is_unavailable
 from tests.conftest import Register
@@ -160,11 +160,11 @@ def test_a_port_of_its_own_has_its_texts_packed_once(
     articles(30)
     headers = {"host": "example.org:8443", "accept-encoding": "gzip"}
     client.get(TEXTS[-1], headers={"host": "example.org"})
-    packed = text_segment.cache_info().misses
+    packed = converted.cache_info().misses
     for _ in range(3):
         text = gzip.decompress(client.get(TEXTS[-1], headers=headers).content)
         assert text.count(b"http://example.org:8443/articles/") == 30
-    assert text_segment.cache_info().misses == packed + 1
+    assert converted.cache_info().misses == packed + 1
     answer = client.get(TEXTS[-1], headers={"host": "example.org:8080"})
     assert answer.content.count(b"http://example.org:8080/articles/") == 30
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps_plus.contrib.webmasters.bing import BingWebmaster
+from django_sitemaps_plus.delivery.engines import reports_of
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import (
     RENEWED_IN,
@@ -124,18 +125,18 @@ def test_without_urls_it_is_notified_of_sitemaps_only(bing: FakeBing) -> None:
 def test_the_status_says_when_a_sitemap_was_submitted(bing: FakeBing) -> None:
     assert submit_sitemap(bing).outcome is Outcome.ACCEPTED
     bing.feeds[SITEMAP]["Submitted"] = "/Date(1316213995040-0700)/"
-    [pending] = asking.status(engine(bing), [SITEMAP])
+    [pending] = reports_of(engine(bing), [SITEMAP])
     assert pending.last_submitted == "2011-09-16T22:59:55Z"
     assert (pending.last_downloaded, pending.is_pending) == (None, True)
     read = {"Status": "Success", "LastCrawled": "/Date(1316213999040)/", "UrlCount": 7}
     bing.feeds[SITEMAP] |= read
-    [found] = asking.status(engine(bing), [SITEMAP])
+    [found] = reports_of(engine(bing), [SITEMAP])
     assert (found.is_pending, found.submitted) == (False, {"web": 7})
     assert found.last_downloaded == "2011-09-16T22:59:59Z"
-    [unknown] = asking.status(engine(bing), [f"{SITE}/other.xml"])
+    [unknown] = reports_of(engine(bing), [f"{SITE}/other.xml"])
     assert unknown.problem == "The sitemap was never submitted to Bing."
     bing.fault = Cut("answer")
-    [failed] = asking.status(engine(bing), [SITEMAP])
+    [failed] = reports_of(engine(bing), [SITEMAP])
     assert failed.problem.endswith(".")
     assert KEY not in failed.problem
 

@@ -17,6 +17,7 @@ from google.auth.exceptions import TransportError
 
 from django_sitemaps_plus.contrib.webmasters import google_auth
 from django_sitemaps_plus.contrib.webmasters.google import SearchConsole
+from django_sitemaps_plus.delivery.engines import reports_of
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import Answer, Batch, OptionError, Outcome
 from django_sitemaps_plus.pagination.cutting import FILL
@@ -395,7 +396,7 @@ def test_the_status_is_read_back(google: FakeGoogle) -> None:
         {"type": "NEWS"},
         "nonsense",
     ]
-    (status,) = asking.status(client, [SITEMAP])
+    (status,) = reports_of(client, [SITEMAP])
     assert status.problem == ""
     assert status.last_submitted is not None
     assert status.last_downloaded is not None
@@ -409,7 +410,7 @@ def test_a_sitemap_that_was_never_submitted_or_cannot_be_read(
 ) -> None:
     client = engine(google)
     submit(client, f"{ORIGIN}/missing.xml")
-    never, missing = asking.status(client, [f"{ORIGIN}/a.xml", f"{ORIGIN}/missing.xml"])
+    never, missing = reports_of(client, [f"{ORIGIN}/a.xml", f"{ORIGIN}/missing.xml"])
     assert never.problem == f"The sitemap was never submitted for {SITE}."
     assert (never.errors, missing.errors, missing.problem) == (None, 1, "")
 
@@ -419,7 +420,7 @@ def test_a_failure_ends_the_requests_for_reports(google: FakeGoogle) -> None:
     submit(client)
     before = len(google.calls)
     google.fault = reply(500)
-    found = asking.status(client, [f"{ORIGIN}/{number}.xml" for number in range(5)])
+    found = reports_of(client, [f"{ORIGIN}/{number}.xml" for number in range(5)])
     assert len(google.calls) - before == 1
     problems = [status.problem for status in found]
     assert problems == ["Google has an internal error (500)."] * 5
@@ -430,7 +431,7 @@ def test_what_is_no_report(google: FakeGoogle, body: str) -> None:
     client = engine(google)
     submit(client)
     google.fault = reply(200, body)
-    (status,) = asking.status(client, [SITEMAP])
+    (status,) = reports_of(client, [SITEMAP])
     problem = "Google answers not as its protocol says (200): check 'endpoint'."
     assert status.problem == problem
 
@@ -497,7 +498,7 @@ def test_keys_and_tokens_are_never_shown(google: FakeGoogle, tmp_path: Path) -> 
     signed = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0.c2lnbmF0dXJl"
     google.fault = reply(403, f"{token} {key.splitlines()[3]} {signed} {ACCOUNT}")
     answer = submit(client)
-    shown = f"{answer} {client!r} {asking.status(client, [SITEMAP])}"
+    shown = f"{answer} {client!r} {reports_of(client, [SITEMAP])}"
     for secret in (token, key, key.splitlines()[3], signed):
         assert secret not in shown
     assert ACCOUNT in answer.excerpt, "the name of the account is not a secret"

@@ -16,6 +16,7 @@ from django_sitemaps_plus.contrib.webmasters.models import SitemapReport
 from django_sitemaps_plus.delivery import background
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.engines.base import SitemapStatus
+from django_sitemaps_plus.health import words
 from django_sitemaps_plus.health.check import check
 from tests.support.helpers import later
 from tests.support.outbox_engines import Few, Keyed, Scripted
@@ -128,7 +129,12 @@ def shown(user: Any) -> str:
         name = model._meta.model_name
         return any(user.has_perm(f"sitemaps_plus.{one}_{name}") for one in verbs)
 
-    page: Any = SimpleNamespace(may=may)
+    # As the admin shows numbers and times.
+    display = SimpleNamespace(
+        number=lambda value: "–" if value is None else words.number(value),
+        ago=words.ago,
+    )
+    page: Any = SimpleNamespace(may=may, display=display)
     html = " ".join(map(str, panels(page))).replace("\xa0", " ")
     return " ".join(re.sub(r"<[^>]+>", " ", html).split())
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps_plus.contrib.webmasters.yandex import YandexWebmaster
+from django_sitemaps_plus.delivery.engines import reports_of
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import (
     RENEWED_IN,
@@ -159,7 +160,7 @@ def test_the_host_is_that_of_the_urls_or_of_the_option(yandex: FakeYandex) -> No
 
 
 def test_the_status_says_what_the_robots_read(yandex: FakeYandex) -> None:
-    [unread] = asking.status(engine(yandex), [SITEMAP])
+    [unread] = reports_of(engine(yandex), [SITEMAP])
     assert unread.problem == "Yandex's robots have not read the sitemap yet."
     yandex.crawled = [
         {
@@ -169,11 +170,11 @@ def test_the_status_says_what_the_robots_read(yandex: FakeYandex) -> None:
             "urls_count": 200,
         }
     ]
-    [read] = asking.status(engine(yandex), [SITEMAP])
+    [read] = reports_of(engine(yandex), [SITEMAP])
     assert (read.errors, read.submitted) == (1, {"web": 200})
     assert read.last_downloaded == "2026-01-01T00:00:00.000+0300"
     yandex.fault = Cut("answer")
-    [failed] = asking.status(engine(yandex), [SITEMAP])
+    [failed] = reports_of(engine(yandex), [SITEMAP])
     assert failed.problem
 
 

@@ -10,14 +10,12 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from django.core.management import CommandError
-
 from django_sitemaps_plus.contrib.audit import crawler, queries
 from django_sitemaps_plus.contrib.audit.kinds import LEVELS, known
 from django_sitemaps_plus.contrib.audit.models import Audit, Finding
 from django_sitemaps_plus.contrib.audit.run import Request, run_audit
 from django_sitemaps_plus.contrib.audit.sides import compared_site
-from django_sitemaps_plus.management.utils import MISUSED, SitemapsCommand, counted
+from django_sitemaps_plus.management.utils import SitemapsCommand, counted, misused
 
 from .fetching import in_process, over_http
 from .progress import progress
@@ -92,9 +90,7 @@ def refuse_idle(options: Mapping[str, Any]) -> None:
         ("seed", "--sample", options["sample"] is not None),
     ):
         if options[name] is not None and not is_given:
-            raise CommandError(
-                f"--{name} does nothing without {needed}.", returncode=MISUSED
-            )
+            raise misused(f"--{name} does nothing without {needed}.")
 
 
 class Result(NamedTuple):

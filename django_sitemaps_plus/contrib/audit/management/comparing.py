@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.core.management import CommandError
 from django.utils.module_loading import import_string
 
 from django_sitemaps_plus import views
@@ -29,7 +28,7 @@ from django_sitemaps_plus.contrib.audit.saved import formers_of, saved
 from django_sitemaps_plus.engines.base import TransportError
 from django_sitemaps_plus.engines.http import send
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.utils import MISUSED, counted
+from django_sitemaps_plus.management.utils import counted, misused
 from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.protocol.locations import Origin
@@ -76,11 +75,10 @@ class Sides:
     def refuse_incomplete(self) -> None:
         """Refuse a comparison for which one side is missing."""
         if not registry.sources() and len(self.after) < len(self.formers):
-            raise CommandError(
+            raise misused(
                 "There is nothing to compare with: no sitemap is registered. Name the "
                 "dict of your sitemaps in SITEMAPS_PLUS['SITEMAPS']; or compare that, "
-                "by its dotted path, as in --compare news.sitemaps.sitemaps.",
-                returncode=MISUSED,
+                "by its dotted path, as in --compare news.sitemaps.sitemaps."
             )
 
     @property
@@ -118,13 +116,12 @@ class Sides:
         body = _fetch(url)
         own = f'href="{get_settings().stylesheet}"?>'.encode()
         if not self.saves and own in body[:_BEGINNING]:
-            raise CommandError(
+            raise misused(
                 f"This package serves {url} already: it names its stylesheet. Both "
                 "sides would lack the same URLs, which proves nothing. Compare with "
                 "what you saved before (--compare before). To see what a change of "
                 "your own sitemaps does, save what is listed (--compare "
-                f"{url} --save before), make the change, and compare with that.",
-                returncode=MISUSED,
+                f"{url} --save before), make the change, and compare with that."
             )
         return parse(url, io.BytesIO(body))
 
@@ -149,21 +146,18 @@ class Sides:
         try:
             sitemaps = import_string(former)
         except ImportError as error:
-            raise CommandError(
+            raise misused(
                 f"{former!r} is not a URL, a file, a folder or the name of a URL "
-                f"without arguments, and cannot be imported: {error}",
-                returncode=MISUSED,
+                f"without arguments, and cannot be imported: {error}"
             ) from error
         if not isinstance(sitemaps, Mapping):
-            raise CommandError(
-                f"{former} is {type(sitemaps).__name__}, not a dict of sitemaps.",
-                returncode=MISUSED,
+            raise misused(
+                f"{former} is {type(sitemaps).__name__}, not a dict of sitemaps."
             )
         for name in self.names:
             if name not in sitemaps:
-                raise CommandError(
-                    f"{former} has no section {name!r}. It has: {', '.join(sitemaps)}.",
-                    returncode=MISUSED,
+                raise misused(
+                    f"{former} has no section {name!r}. It has: {', '.join(sitemaps)}."
                 )
         named = {name: sitemaps[name] for name in self.names or sitemaps}
         return named, sides.paths_of(sitemaps, self.site)
@@ -196,14 +190,13 @@ def _host_of(url: str) -> str:
 def _refuse_ours(former: str, names: Sequence[str]) -> None:
     """Refuse to compare this package with itself, which proves nothing."""
     if names:
-        raise CommandError(
+        raise misused(
             f"{former!r} is not a former sitemap: this package serves "
             f"{', '.join(dict.fromkeys(names))} in it already. Both sides would lack "
             "the same URLs, which proves nothing. Compare with the address of the live "
             "site, if it still runs the former code; or go back to that code, save "
             f"what it lists (--compare {former} --save before), and compare with that "
-            "(--compare before).",
-            returncode=MISUSED,
+            "(--compare before)."
         )
 
 

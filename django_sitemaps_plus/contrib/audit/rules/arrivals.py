@@ -19,7 +19,6 @@ from django_sitemaps_plus.contrib.audit.rules import challenger
 from django_sitemaps_plus.contrib.audit.web_pages import LONGEST_URL
 from django_sitemaps_plus.management.utils import counted
 from django_sitemaps_plus.protocol.dates import parse_w3c
-from django_sitemaps_plus.protocol.errors import DateError
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.protocol.robots import closed, read, sitemaps_of
 from django_sitemaps_plus.serving.responses import ROBOTS_TAG
@@ -426,7 +425,7 @@ def seconds(lastmod: str) -> float | None:
     """Return a lastmod in seconds since the epoch; None for anything else."""
     try:
         return parse_w3c(lastmod).timestamp()
-    except DateError:
+    except ValueError:
         return None
 
 

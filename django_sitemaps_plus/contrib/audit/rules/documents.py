@@ -6,7 +6,6 @@ import re
 from typing import Final
 
 from django_sitemaps_plus.contrib.audit.kinds import _, error, warning
-from django_sitemaps_plus.rendering.columns import OMITTED
 
 from . import urls
 from .lastmods import BAD_LASTMOD, FUTURE
@@ -40,6 +39,8 @@ TAG_LEFT_OUT = warning(
     _("correct the values; each finding says what is wrong"),
 )
 
+#: How the reason begins of a row that is listed all the same.
+OMITTED: Final = "listed without "
 #: How the messages of ``protocol`` begin or what they have, and the kind that it is.
 _KINDS: Final = (
     (re.compile(r"lastmod .*in the future"), FUTURE),

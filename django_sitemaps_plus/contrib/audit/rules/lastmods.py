@@ -9,7 +9,6 @@ from functools import lru_cache
 
 from django_sitemaps_plus.contrib.audit.kinds import _, error, warning
 from django_sitemaps_plus.protocol.dates import parse_w3c
-from django_sitemaps_plus.protocol.errors import DateError
 from django_sitemaps_plus.protocol.markup import day_or_time
 
 from . import AuditedSection, Listed, Problem, rule
@@ -105,7 +104,7 @@ class Lastmods:
         try:
             # The schemas want a day; a year or a month alone is W3C Datetime, too.
             read = parse_w3c(day_or_time(value, "lastmod"))
-        except DateError as error:
+        except ValueError as error:
             return Problem(BAD_LASTMOD, str(error))
         if len(value) == LENGTH_OF_DAY:
             read -= FIRST_ZONE
@@ -146,7 +145,7 @@ def _is_just(value: str, built: dt.datetime) -> bool:
         return False
     try:
         return abs(parse_w3c(value) - built) <= _JUST
-    except DateError:
+    except ValueError:
         return False
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from django_sitemaps_plus.contrib.audit.entries import Entry
 from django_sitemaps_plus.contrib.audit.kinds import _, error, warning
 from django_sitemaps_plus.protocol.dates import parse_w3c
-from django_sitemaps_plus.protocol.errors import DateError
 
 from . import Listed, Problem, rule
 
@@ -47,7 +46,7 @@ def _of_videos(entry: Entry, now: dt.datetime) -> Iterator[Problem]:
     for text in entry.expires:
         try:
             end = parse_w3c(text)
-        except DateError:
+        except ValueError:
             continue  # the build says so
         # A day lasts until its end in the last zone.
         if end + dt.timedelta(hours=36 * ("T" not in text)) < now:

@@ -9,14 +9,13 @@ from typing import NamedTuple
 from django.apps import apps
 from django.conf import settings
 from django.db.models import Model
-from django.urls import NoReverseMatch, get_resolver, reverse
+from django.urls import NoReverseMatch, reverse
 
 from django_sitemaps_plus.contrib.audit.kinds import _, warning
 from django_sitemaps_plus.management.utils import counted
 from django_sitemaps_plus.protocol.robots import Group
 from django_sitemaps_plus.sitemaps.sections import SectionSource
-from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, rendering_context
-from django_sitemaps_plus.sitemaps.url_patterns import known_names
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import Answered
 from .indexing import forbidden
@@ -47,7 +46,7 @@ def candidates(
 ) -> dict[str, Unlisted]:
     """Return pages by URL: the first of each model in no section, and routes."""
     found: dict[str, Unlisted] = {}
-    with rendering_context(site):
+    with site.rendering():
         for path, one in [*_models(sources), *(_routes() if fetches else ())]:
             url = site.url(path) if path.startswith("/") else path
             is_silenced = f"{UNLISTED}.{one.name}" in settings.SILENCED_SYSTEM_CHECKS
@@ -83,7 +82,7 @@ def _listed_models(source: SectionSource) -> Iterator[type[Model]]:
 def _routes() -> Iterator[tuple[str, Unlisted]]:
     """Yield the named routes without arguments."""
     urlconf = Site.current().urlconf
-    for name in known_names(get_resolver(urlconf)):
+    for name in Site.current().route_names():
         with suppress(NoReverseMatch):
             path = reverse(name, urlconf=urlconf)
             yield path, Unlisted(name, f"the route {name!r} answers 200", is_route=True)

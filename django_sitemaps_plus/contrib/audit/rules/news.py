@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from django_sitemaps_plus.contrib.audit.kinds import _, warning
 from django_sitemaps_plus.protocol.dates import parse_w3c
-from django_sitemaps_plus.protocol.errors import DateError
 
 from . import Listed, Problem, rule
 from .lastmods import FIRST_ZONE, LENGTH_OF_DAY, TOLERANCE
@@ -35,7 +34,7 @@ def news(seen: Listed) -> Iterator[Problem]:
         published = entry.published
         try:
             first = last = parse_w3c(published)
-        except DateError:
+        except ValueError:
             continue  # none is news, and of others the schema says so
         if len(published) == LENGTH_OF_DAY:
             first, last = first - FIRST_ZONE, last + dt.timedelta(days=1)

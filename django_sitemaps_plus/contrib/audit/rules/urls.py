@@ -9,7 +9,7 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from django_sitemaps_plus.contrib.audit.kinds import _, error, warning
 from django_sitemaps_plus.protocol.errors import LocationError
-from django_sitemaps_plus.protocol.locations import local_path, plain
+from django_sitemaps_plus.protocol.locations import plain
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import Listed, Problem, rule
@@ -129,7 +129,7 @@ def _of_one(url: str, site: SiteAddress) -> Iterator[Problem]:
         yield Problem(BAD_URL, "is a path: write the whole URL", url)
         return
     try:
-        path = local_path(url, site.origin)
+        path = site.origin.local_path(url)
     except LocationError as error:
         text = str(error)
         yield Problem(kind_of_location(text), text.rpartition(": ")[2], url)

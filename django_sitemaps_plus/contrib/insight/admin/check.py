@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.health.check import SITE, check
+from django_sitemaps_plus.health.check import check
 
 from . import display
 
@@ -52,5 +52,5 @@ def _line(of: str, one: Any) -> Line:
     word, name = (gettext("fine"), "ok") if one.is_good else (gettext("wrong"), "wrong")
     if one.is_warning:
         word, name = gettext("warning"), "warning"
-    owner = gettext("the site") if of == SITE else of
+    owner = gettext("the site") if of == "site" else of
     return Line(owner, display.state(word, name), one.text, one.fix)

@@ -12,15 +12,15 @@ from django.contrib import admin
 from django.template.defaultfilters import filesizeformat
 from django.urls import NoReverseMatch, reverse
 from django.utils.encoding import uri_to_iri
+from django.utils.formats import localize
 from django.utils.html import format_html, format_html_join
+from django.utils.timezone import localtime
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.delivery import guards
-from django_sitemaps_plus.delivery.engines import engines
+from django_sitemaps_plus.delivery.engines import EngineHealth, engines, why_refused
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.health import words
-from django_sitemaps_plus.health.engines import EngineHealth
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.protocol.dates import moment
 from django_sitemaps_plus.serving.index import why_unusable
@@ -38,11 +38,16 @@ Column = Callable[[Any, Any], str]
 # Times
 
 
+def exactly(seconds: float) -> str:
+    """Return a time as Django shows datetimes."""
+    return str(localize(localtime(moment(seconds))))
+
+
 def when(seconds: float | None) -> str:
     """Return a time as Django shows datetimes, and how long ago that is."""
     if not seconds:
         return "–"
-    return f"{words.datetime_of(seconds)} ({words.ago(seconds, 2)})"
+    return f"{exactly(seconds)} ({words.ago(seconds, 2)})"
 
 
 def ago(seconds: float | None) -> str:
@@ -52,7 +57,7 @@ def ago(seconds: float | None) -> str:
     return format_html(
         '<time class="sitemaps-when" datetime="{}" title="{}">{}</time>',
         moment(seconds).isoformat(timespec="seconds"),
-        words.datetime_of(seconds),
+        exactly(seconds),
         words.ago(seconds),
     )
 
@@ -218,7 +223,7 @@ def why_no_pages(name: str) -> str:
 def known_engines() -> tuple[list[str], str]:
     """Return the aliases of the engines, and why nothing may be sent, if so."""
     try:
-        return list(engines()), guards.why_refused() if engines() else ""
+        return list(engines()), why_refused() if engines() else ""
     except ConfigurationError as error:
         return [], str(error)
 

@@ -9,7 +9,6 @@ from contextlib import suppress
 from django_sitemaps_plus.db import digest_of
 from django_sitemaps_plus.models import UrlChange
 from django_sitemaps_plus.protocol.errors import LocationError
-from django_sitemaps_plus.protocol.locations import local_path
 from django_sitemaps_plus.protocol.robots import octets
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
@@ -42,11 +41,11 @@ def stored_location(entered: str, site: SiteAddress) -> str:
         text = f"{site.origin.scheme}://{bare}"
     for scheme in ("http", "https"):
         with suppress(LocationError):
-            return local_path(text, site.with_scheme(scheme).origin)
+            return site.with_scheme(scheme).origin.local_path(text)
     if UrlChange.objects.on_site().filter(digest=digest_of(text)).exists():
         return text
     # It says what is wrong.
-    return local_path(text, site.origin)
+    return site.origin.local_path(text)
 
 
 def alike(location: str) -> list[str]:

@@ -18,15 +18,9 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.contrib.insight import asked
 from django_sitemaps_plus.contrib.insight.models import Read
 from django_sitemaps_plus.contrib.insight.readers import reads
+from django_sitemaps_plus.delivery.engines import EngineHealth
 from django_sitemaps_plus.exceptions import ConfigurationError
-from django_sitemaps_plus.health.alerts import (
-    ERROR,
-    NOTE,
-    Subject,
-    alerts,
-    missing_tables,
-)
-from django_sitemaps_plus.health.engines import all_engines
+from django_sitemaps_plus.health.alerts import Alert, alerts, missing_tables
 from django_sitemaps_plus.models import (
     Change,
     EngineState,
@@ -35,7 +29,7 @@ from django_sitemaps_plus.models import (
     Submission,
     UrlChange,
 )
-from django_sitemaps_plus.pagination import queries
+from django_sitemaps_plus.pagination.queries import Sums
 
 from . import display
 from .base import ShownPage, list_of, may_view, said
@@ -45,11 +39,11 @@ from .parts import EngineRow, ReaderRow, SectionRow, ShownAlert
 
 #: The model whose rows a user has to be allowed to view, to see an alert.
 _MODELS = {
-    Subject.SECTIONS: Section,
-    Subject.ENGINES: EngineState,
-    Subject.URLS: UrlChange,
-    Subject.AUDIT: Section,
-    Subject.CRAWLER: Section,
+    Alert.Subject.SECTIONS: Section,
+    Alert.Subject.ENGINES: EngineState,
+    Alert.Subject.URLS: UrlChange,
+    Alert.Subject.AUDIT: Section,
+    Alert.Subject.CRAWLER: Section,
 }
 
 
@@ -90,9 +84,9 @@ def overview(request: HttpRequest) -> Overview:
     aliases, refusal = display.known_engines()
     days = Days()
     subjects = [subject for subject, model in _MODELS.items() if may(model)]
-    if Subject.SECTIONS in subjects and not may(Page):
+    if Alert.Subject.SECTIONS in subjects and not may(Page):
         # What is said of sections quotes errors of pages, and these quote rows.
-        subjects.remove(Subject.SECTIONS)
+        subjects.remove(Alert.Subject.SECTIONS)
     _add_alerts(found, subjects, refusal)
     if may(Section):
         _add_sections(found, days)
@@ -119,25 +113,25 @@ def overview(request: HttpRequest) -> Overview:
 # What needs attention
 
 
-def _add_alerts(found: Overview, subjects: list[Subject], refusal: str) -> None:
+def _add_alerts(found: Overview, subjects: list[Alert.Subject], refusal: str) -> None:
     try:
         known = alerts(subjects, refusal=refusal)
     except ConfigurationError as error:
         found.alerts.append(ShownAlert(str(error)))
         return
     links = {
-        Subject.SECTIONS: found.list(Page, "state=error"),
-        Subject.URLS: found.list(UrlChange, "on_hold=yes"),
-        Subject.AUDIT: "#sitemaps-audit",
-        Subject.CRAWLER: "#sitemaps-audit",
+        Alert.Subject.SECTIONS: found.list(Page, "state=error"),
+        Alert.Subject.URLS: found.list(UrlChange, "on_hold=yes"),
+        Alert.Subject.AUDIT: "#sitemaps-audit",
+        Alert.Subject.CRAWLER: "#sitemaps-audit",
     }
     for one in known:
-        if one.level == NOTE:
+        if one.level == Alert.NOTE:
             found.notes.append(one.sentence)
         else:
             link = links.get(one.subject, "")
             found.alerts.append(ShownAlert(one.sentence, link, one.level))
-    found.alerts.sort(key=lambda one: one.level != ERROR)
+    found.alerts.sort(key=lambda one: one.level != Alert.ERROR)
 
 
 # Sections
@@ -149,7 +143,7 @@ def _add_sections(found: Overview, days: Days) -> None:
         name: SectionRow(name, found.list(Page, f"of={name}"), problem=problem)
         for name, problem in problems.items()
     }
-    for name, sums in queries.sums().items():
+    for name, sums in Sums.stored().items():
         former = SectionRow(name, problem=gettext("not registered any more"))
         rows.setdefault(name, former).read(sums)
     waiting = (
@@ -175,7 +169,7 @@ def _add_sections(found: Overview, days: Days) -> None:
 
 def _add_engines(found: Overview, days: Days, refusal: str) -> None:
     found.engines = []
-    for one in all_engines(refusal):
+    for one in EngineHealth.all(refusal):
         state = one.state
         row = EngineRow(
             alias=state.engine,

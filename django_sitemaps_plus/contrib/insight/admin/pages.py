@@ -16,20 +16,18 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.building.pages import expire, serve
 from django_sitemaps_plus.contrib.insight.readers import reads
 from django_sitemaps_plus.db import digest_of
 from django_sitemaps_plus.delivery import gate
 from django_sitemaps_plus.exceptions import (
     ConfigurationError,
-    NotReady,
     SitemapsPlusError,
     describe,
 )
 from django_sitemaps_plus.health.alerts import late_changes
 from django_sitemaps_plus.models import Change, Page, Section, UrlChange
 from django_sitemaps_plus.pagination.queries import upper_of
-from django_sitemaps_plus.rendering.listing import locations_of
+from django_sitemaps_plus.serving.documents import rebuild
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import source
@@ -222,10 +220,7 @@ class PageAdmin(base.ReadOnly):
     def repeated_shown(self, page: Page) -> str:
         """Return how many entries of the page repeat a URL."""
         [(_, stored)] = storage.read_each([page])
-        if stored is None:
-            return display.number(None)
-        listed = locations_of(stored.segment.text())
-        return display.number(len(listed) - len(set(listed)))
+        return display.number(None if stored is None else stored.repeated)
 
     @admin.display(description=_("up to, without it"))
     def upper_bound(self, page: Page) -> str:
@@ -337,12 +332,7 @@ def _rebuilt(request: HttpRequest, page: Page) -> bool:
     name = page.section.name
     if name not in registry.sources():
         raise ConfigurationError(gettext("its section is not registered."))
-    found = source(name)
-    expire(page)
-    served = serve(found, page, Site.current().address_for(request))
-    if served.problem or served.page.error:
-        raise NotReady(served.problem or served.page.error)
-    return served.page.checksum != page.checksum
+    return rebuild(source(name), page, Site.current().address_for(request))
 
 
 @admin.register(Change)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from django.utils.translation import ngettext
 
-from django_sitemaps_plus.health.alerts import ERROR
+from django_sitemaps_plus.health.alerts import Alert
 from django_sitemaps_plus.pagination.queries import Sums
 
 from . import display
@@ -19,7 +19,7 @@ class ShownAlert(NamedTuple):
     text: str
     link: str = ""
     #: "error" or "warning".
-    level: str = ERROR
+    level: str = Alert.ERROR
 
 
 @dataclass

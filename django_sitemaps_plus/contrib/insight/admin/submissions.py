@@ -19,9 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemaps_plus.contrib.insight import retrying
 from django_sitemaps_plus.contrib.insight.retrying import with_pause
 from django_sitemaps_plus.db import digest_of
-from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.health import words
-from django_sitemaps_plus.health.engines import health_of
+from django_sitemaps_plus.delivery.engines import EngineHealth, engines
 from django_sitemaps_plus.models import EngineState, Submission
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
@@ -91,7 +89,7 @@ class SubmissionAdmin(base.Exported):
     kind_shown = display.column("get_kind_display", _("what"), lambda shown: shown())
     created_ago, created = display.times("created_at", _("created"))
     due = display.column(
-        "due_at", _("due"), lambda at: words.datetime_of(at) if at else "–"
+        "due_at", _("due"), lambda at: display.exactly(at) if at else "–"
     )
     sent = display.column("sent_at", _("sent"), display.when)
     answered = display.column("answered_at", _("answered"), display.when)
@@ -233,7 +231,7 @@ class EngineStateAdmin(base.ReadOnly):
         """Return in words how it is doing, and why."""
         aliases, refusal = display.known_engines()
         known = {alias: engines()[alias] for alias in aliases}
-        return display.health(health_of(state, refusal, known))
+        return display.health(EngineHealth.of(state, refusal, known))
 
     def more_context(self) -> dict[str, Any]:
         """Say above the list why nothing is sent, if so."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
+from django.apps import apps
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from django_sitemaps_plus import hooks
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.site import Site, working_for
@@ -41,7 +41,9 @@ def sitemaps_overview(context: Any) -> SafeString:
 @register.simple_tag(takes_context=True)
 def sitemaps_lists(context: Any) -> list[Any]:
     """Return the lists of the core and of its apps, as the user may see them."""
-    labels = hooks.labels()
+    labels = ["sitemaps_plus"]
+    for one in apps.get_app_configs():
+        labels += [one.label] if getattr(one, "sitemaps_plus", "") else []
     return [one for one in context["available_apps"] if one["app_label"] in labels]
 
 

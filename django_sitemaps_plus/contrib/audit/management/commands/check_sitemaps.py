@@ -21,15 +21,9 @@ from django_sitemaps_plus.contrib.audit.management.comparing import (
 )
 from django_sitemaps_plus.contrib.audit.section_states import SectionState
 from django_sitemaps_plus.contrib.audit.sides import compared_site
-from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.utils import (
-    MISUSED,
-    SitemapsCommand,
-    counted,
-)
+from django_sitemaps_plus.management.utils import SitemapsCommand, counted, misused
 from django_sitemaps_plus.pagination.queries import ledger
-from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site
 
@@ -114,11 +108,11 @@ class Command(SitemapsCommand):
             for message in run_checks(tags=["sitemaps_plus"], databases=[ledger()])
             if not message.is_silenced()
         ]
-        has_ledger = tables_exist(ledger())
-        states = section_states.section_states(names, has_ledger=has_ledger)
+        no_tables = self.missing_tables()
+        states = section_states.section_states(names, has_ledger=not no_tables)
         result = crawled = None
         stopped = ""
-        if names and has_ledger:
+        if names and not no_tables:
             result = auditing.audit(self, names, options)
             # Also where the site does not answer, or is down for a while: crawlers meet
             # it so.
@@ -144,7 +138,7 @@ class Command(SitemapsCommand):
         warned = [str(message.id) for message in messages if message.level == WARNING]
         failed += [state.name for state in states if state.errors]
         faults = [auditing.failed(one, options["fail_on"]) for one in results]
-        faults += [stopped, "" if has_ledger else tenants.tables_missing(ledger())]
+        faults += [stopped, no_tables]
         if warned and options["fail_on"] == "warning":
             faults.insert(0, f"Warnings: {', '.join(warned)}.")
         problem = " ".join(filter(None, (_in_error(failed), *faults)))
@@ -253,14 +247,13 @@ def _refuse(**options: Any) -> None:
     """Refuse options that exclude each other, or would do nothing."""
     auditing.refuse_idle(options)
     if options["save"] is not None and not options["compare"]:
-        raise CommandError("--save does nothing without --compare.", returncode=MISUSED)
+        raise misused("--save does nothing without --compare.")
     audits = [name for name in ("fetch", "live") if options[name]]
     audits += ["fail-on"] if options["fail_on"] else []
     audits += ["format github"] if options["format"] == "github" else []
     if options["compare"] and audits:
-        raise CommandError(
-            f"--{audits[0]} does nothing with --compare: leave one of them out.",
-            returncode=MISUSED,
+        raise misused(
+            f"--{audits[0]} does nothing with --compare: leave one of them out."
         )
 
 

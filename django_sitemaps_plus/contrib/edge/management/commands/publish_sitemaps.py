@@ -5,16 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from django_sitemaps_plus.contrib.edge.conf import own_settings
 from django_sitemaps_plus.contrib.edge.publish import publish
 from django_sitemaps_plus.contrib.edge.published import PUBLISHED_FOR
-from django_sitemaps_plus.management.utils import (
-    MISUSED,
-    SitemapsCommand,
-    counted,
-)
+from django_sitemaps_plus.management.utils import SitemapsCommand, counted, misused
 
 #: Seconds between two looks whether another process is done.
 _POLL = 0.2
@@ -32,10 +26,9 @@ class Command(SitemapsCommand):
     def run(self, **options: Any) -> str:
         """Publish what has changed; return what is wrong."""
         if own_settings().publish is None:
-            raise CommandError(
+            raise misused(
                 "publish_sitemaps needs a storage: set SITEMAPS_PLUS['PUBLISH'], for "
-                'example {"STORAGE": "sitemaps"}, with an alias of STORAGES.',
-                returncode=MISUSED,
+                'example {"STORAGE": "sitemaps"}, with an alias of STORAGES.'
             )
         site, puts, deleted = self.site_address(), 0, 0
         end = time.monotonic() + 2 * PUBLISHED_FOR

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from django_sitemaps_plus.contrib.webmasters import coverage, shares
 from django_sitemaps_plus.contrib.webmasters.conf import inspections
 from django_sitemaps_plus.db import database_time
 from django_sitemaps_plus.health.words import until
-from django_sitemaps_plus.management.utils import MISUSED, SitemapsCommand, counted
+from django_sitemaps_plus.management.utils import SitemapsCommand, counted, misused
 from django_sitemaps_plus.protocol.markup import cell
 
 
@@ -55,7 +55,7 @@ class Command(SitemapsCommand):
 
     def _inspect(self, *, force: bool) -> str:
         if wrong := coverage.inspection_refusal(force=force):
-            raise CommandError(f"{wrong.text} {wrong.fix}", returncode=MISUSED)
+            raise misused(f"{wrong.text} {wrong.fix}")
         # Somebody may have corrected what kept Google from answering.
         coverage.quotas().exclude(problem="").update(closed_until=0)
         done = coverage.inspect(lambda: False, most=inspections())
