@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 from django.apps import apps
 from django.conf import settings as django_settings
@@ -60,6 +60,7 @@ from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddre
 
 from .bulk import Texts
 from .columns import (
+    OMITTED,
     Constant,
     FailedValue,
     GivenLocations,
@@ -88,6 +89,9 @@ class Reader:
     With ``raises`` the errors of the items' own methods are raised; else they are
     noted in the batch.
     """
+
+    #: How the reason begins of a row that is listed, without a tag.
+    OMITTED: ClassVar = OMITTED
 
     source: SectionSource
     site: SiteAddress = PLACEHOLDER_SITE

@@ -17,6 +17,7 @@ from django.db import Error as DatabaseError
 
 from django_sitemaps_plus.exceptions import SitemapsPlusError, describe
 from django_sitemaps_plus.models import Page, Section
+from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.serving.documents import page_document
 from django_sitemaps_plus.serving.index import why_unusable
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
@@ -25,7 +26,7 @@ from django_sitemaps_plus.storing import storage
 
 from .entries import Entry, EntryBatch, Unreadable, batches_of_page
 from .findings import Findings
-from .rules.documents import LEFT_OUT, NOT_BUILT, OMITTED, kind_of_row
+from .rules.documents import LEFT_OUT, NOT_BUILT, kind_of_row
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def _note_rows(
     left_out = 0
     for row, reason in rows:
         kind = kind_of_row(reason)
-        is_listed = reason.startswith(OMITTED)
+        is_listed = reason.startswith(Reader.OMITTED)
         left_out += not is_listed
         text = reason if is_listed else f"left out: {reason}"
         findings.add(kind, name, page=page, row=row[:255], text=text)

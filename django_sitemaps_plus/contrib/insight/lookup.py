@@ -295,8 +295,8 @@ def _read(place: RowPlace, page: Page, location: str) -> bool:
 
 def _note(place: RowPlace, listed: Mapping[str, str]) -> bool:
     """Note what a page says of the one location that it was searched for."""
-    for place.lastmod in listed.values():
-        place.is_listed = True
+    for lastmod in listed.values():
+        place.is_listed, place.lastmod = True, lastmod
     return place.is_listed
 
 

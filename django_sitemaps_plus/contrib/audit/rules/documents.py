@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from django_sitemaps_plus.contrib.audit.kinds import _, error, warning
+from django_sitemaps_plus.rendering.reader import Reader
 
 from . import urls
 from .lastmods import BAD_LASTMOD, FUTURE
@@ -39,8 +40,6 @@ TAG_LEFT_OUT = warning(
     _("correct the values; each finding says what is wrong"),
 )
 
-#: How the reason begins of a row that is listed all the same.
-OMITTED: Final = "listed without "
 #: How the messages of ``protocol`` begin or what they have, and the kind that it is.
 _KINDS: Final = (
     (re.compile(r"lastmod .*in the future"), FUTURE),
@@ -52,8 +51,8 @@ _MEDIA = re.compile(r"(?:images|videos|news|alternates)\b")
 
 def kind_of_row(reason: str) -> str:
     """Return the kind of finding that a row is which was left out for a reason."""
-    other = TAG_LEFT_OUT if reason.startswith(OMITTED) else LEFT_OUT
-    reason = reason.removeprefix(OMITTED)
+    other = TAG_LEFT_OUT if reason.startswith(Reader.OMITTED) else LEFT_OUT
+    reason = reason.removeprefix(Reader.OMITTED)
     if _MEDIA.match(reason):
         return other
     if "location " in reason:

@@ -41,9 +41,8 @@ def sitemaps_overview(context: Any) -> SafeString:
 @register.simple_tag(takes_context=True)
 def sitemaps_lists(context: Any) -> list[Any]:
     """Return the lists of the core and of its apps, as the user may see them."""
-    labels = ["sitemaps_plus"]
-    for one in apps.get_app_configs():
-        labels += [one.label] if getattr(one, "sitemaps_plus", "") else []
+    own = (one for one in apps.get_app_configs() if hasattr(one, "sitemaps_plus"))
+    labels = {"sitemaps_plus", *(one.label for one in own)}
     return [one for one in context["available_apps"] if one["app_label"] in labels]
 
 
