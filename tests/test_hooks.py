@@ -378,6 +378,15 @@ def test_a_command_shows_what_a_hook_raises(
         call_command(command)
 
 
+def test_an_app_that_fails_keeps_no_engine_from_being_notified(settings: Any) -> None:
+    use_memory(settings)
+    change()
+    app.instead["rebuilt"] = app.breaks
+    with pytest.raises(app.BrokenError):
+        call_command("ping_sitemaps")
+    assert {row.state for row in Submission.objects.all()} == {"accepted"}
+
+
 # Settings, and INSTALLED_APPS
 
 

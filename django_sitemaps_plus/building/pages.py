@@ -288,7 +288,7 @@ def _build_or_former(
         note_error(page, f"{error}{kept}")
         if former is None:
             raise
-        return former
+        return replace(former, page=reload(page.pk))
 
 
 def build(

@@ -8,9 +8,10 @@ from typing import Any
 from django.db.models import Model, QuerySet
 from django.utils.asyncio import async_unsafe
 
+from django_sitemaps_plus.db import refusing_queries
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of, source
+from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import Site, working_for
 
 from .dependencies import dependencies, related_tables
@@ -29,10 +30,12 @@ def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
         with working_for(site):
             for name in registry.sources():
                 try:
-                    section = source(name)
-                    key = section.key
-                    if key is None or not _reads(section, key, model):
-                        continue
+                    # One of items() that fails would end the user's transaction.
+                    with refusing_queries():
+                        section = source(name)
+                        key = section.key
+                        if key is None or not _reads(section, key, model):
+                            continue
                 except Exception:
                     # Another section's, and the user's own work goes on.
                     logger.exception(
@@ -66,9 +69,8 @@ def _keys_of(key: Key, changed: Any, database: str) -> list[KeyValue] | None:
 
 
 def _remember(section: SectionSource, key: Key, changed: Any) -> None:
-    database = database_of(section.sitemap.items())
-    values = _keys_of(key, changed, database)
-    with remembering(database) as bag:
+    values = _keys_of(key, changed, section.database)
+    with remembering(section.database) as bag:
         keys = bag.keys(Site.current().name, section.name, key)
         keys.whole = keys.whole or values is None
         for value in values or ():

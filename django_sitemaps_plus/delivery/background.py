@@ -191,10 +191,20 @@ def prepare(
 
 
 def send_due(options: DeliveryOptions) -> Report:
-    """Notify receivers and engines of all that is due; apps do their work."""
+    """
+    Notify receivers and engines of all that is due; apps do their work.
+
+    What an app raises before engines are notified is raised after it.
+    """
     announce()
-    hooks.rebuilt(lambda: False, is_asked=True)
+    failure = None
+    try:
+        hooks.rebuilt(lambda: False, is_asked=True)
+    except Exception as error:
+        failure = error
     report = deliver(options)
+    if failure is not None:
+        raise failure
     if Site.current().address() is not None:
         hooks.background(lambda: False, is_asked=True)
     return report

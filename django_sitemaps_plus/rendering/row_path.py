@@ -19,6 +19,7 @@ from django.db.models import CharField, DateField, DateTimeField, Func, QuerySet
 from django.utils import timezone
 
 from django_sitemaps_plus.protocol.extensions import MEDIA
+from django_sitemaps_plus.sitemaps.as_columns import is_plain
 from django_sitemaps_plus.sitemaps.attributes import (
     TITLE,
     alias,
@@ -304,7 +305,7 @@ def _textual(
     resolved = annotated.query.annotations[name]
     try:
         output = resolved.output_field
-        if resolved.get_db_converters(connection):
+        if resolved.get_db_converters(connection) or not is_plain(output):
             return expressions, "python"  # what is stored is not what it says
     except FieldError:
         return expressions, "python"

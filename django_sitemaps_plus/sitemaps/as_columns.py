@@ -241,7 +241,7 @@ class Methods:
             return self._call(item.model, name, item, is_property=True)
         path = (*item.path, name)
         columns = {one.attname: one for one in item.model._meta.concrete_fields}
-        if type(found) in _PLAIN and name in columns and _is_plain(columns[name]):
+        if type(found) in _PLAIN and name in columns and is_plain(columns[name]):
             return _Column(columns[name], "__".join(path))
         try:
             key = item.model._meta.get_field(name)
@@ -276,7 +276,7 @@ def _own(cls: type, base: type, names: Sequence[str]) -> str:
     return ""
 
 
-def _is_plain(column: Any) -> bool:
+def is_plain(column: Any) -> bool:
     """Return whether Django alone makes a column's value of what the driver gives."""
     return not hasattr(column, "from_db_value") and all(
         getattr(type(column), name).__module__.startswith("django.db.models.")

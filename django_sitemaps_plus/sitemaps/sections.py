@@ -222,6 +222,9 @@ def _paging(sitemap: AnySitemap, items: Any) -> tuple[str, Key | None]:
     if query.where.contains_over_clause:
         # A page's range of keys would be inside of what the window looks at.
         return BY_WINDOW, None
+    if any(one.contains_over_clause for one in query.annotations.values()):
+        # A method that shows it would show the number within a page.
+        return "items() annotates a window function", None
     if query.distinct_fields:
         return "items() returns a queryset with distinct() on some fields", None
     if items._fields is not None:  # type: ignore[attr-defined]  # no stub

@@ -79,6 +79,25 @@ def test_an_object_or_a_model(made: list[Article]) -> None:
     assert changes() == []
 
 
+def test_a_section_that_asks_ends_no_transaction(
+    register: Register, made: list[Article], caplog: pytest.LogCaptureFixture
+) -> None:
+    """PostgreSQL ends one in which a statement fails: of items(), too."""
+
+    class Asking(Articles):
+        def items(self) -> Any:
+            return list(Article.objects.extra(where=["no_such_column = 1"]))
+
+    register("asking", Asking)
+    for what in (Article, made[0], Article.objects.all()):
+        with transaction.atomic():
+            touch(what)
+            assert Article.objects.count() == 3
+    assert ("news", "*") in changes()
+    assert "could not be recorded for the section 'asking'" in caplog.text
+    assert "items() runs a query when it is called" in caplog.text, "and did not"
+
+
 def test_very_many_are_a_range(
     made: list[Article], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -377,6 +377,19 @@ def test_a_section_that_cannot_be_built_keeps_no_other_from_it(
     assert code == 1
 
 
+def test_rows_that_come_twice_by_now_are_no_success(register: Any) -> None:
+    """The page keeps its former bytes, and lacks what was added since."""
+    register("tagged", Tagged)
+    (article,) = articles(1)
+    TagFactory(article=article, name="t")
+    assert build()[2] == 0
+    TagFactory(article=article, name="t")
+    for _ in range(2):
+        _, err, code = build()
+        assert "rows come more than once" in err
+        assert code == 1
+
+
 def test_another_process_that_is_at_it_is_named(
     register: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -303,6 +303,28 @@ def test_a_window_function_looks_at_all_rows(
     assert found == [f"https://www.example.com{path}" for path in paths]
 
 
+def test_a_method_shows_what_a_window_function_says_of_all_rows(
+    client: Client, register: Any
+) -> None:
+    """Not of the rows of one page: an item's number in its URL."""
+
+    class Numbered(Sitemap):
+        limit = 2
+
+        def items(self) -> Any:
+            return Article.objects.annotate(nr=Window(RowNumber(), order_by="pk"))
+
+        def location(self, item: Any) -> str:
+            return f"/{item.nr}/"
+
+    articles(5)
+    register("rows", Numbered)
+    reason = source_of("rows", Numbered()).by_position
+    assert reason == "items() annotates a window function"
+    found = [one.loc for page in crawled(client, "/sitemap-rows.xml") for one in page]
+    assert found == [f"https://www.example.com/{nr}/" for nr in range(1, 6)]
+
+
 class Shifted(DateTimeField):  # type: ignore[type-arg]  # in the stubs only
     """A time that is stored as another, as that of seconds since an epoch is."""
 
@@ -313,6 +335,18 @@ class Shifted(DateTimeField):  # type: ignore[type-arg]  # in the stubs only
 class ShiftedDay(DateField):  # type: ignore[type-arg]  # in the stubs only
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         return value and value + dt.timedelta(days=1)
+
+
+class SelectedDay(DateField):  # type: ignore[type-arg]  # in the stubs only
+    """A day that is read as another by the statement itself."""
+
+    def select_format(self, compiler: Any, sql: str, params: Any) -> Any:
+        next_day = {
+            "sqlite": f"date({sql}, '+1 day')",
+            "postgresql": f"({sql} + 1)",
+            "mysql": f"DATE_ADD({sql}, INTERVAL 1 DAY)",
+        }
+        return next_day[compiler.connection.vendor], params
 
 
 class Converting(ExpressionWrapper):
@@ -327,6 +361,7 @@ class Converting(ExpressionWrapper):
     [
         (ExpressionWrapper(F("updated"), Shifted()), "2026-01-03T03:04:05+00:00"),
         (ExpressionWrapper(F("day"), ShiftedDay()), "2026-01-03"),
+        (ExpressionWrapper(F("day"), SelectedDay()), "2026-01-03"),
         (Converting(F("updated"), DateTimeField()), "2026-01-03T03:04:05+00:00"),
         (TruncDate("updated", tzinfo=dt.UTC), "2026-01-02"),
         (Coalesce("updated", "updated"), "2026-01-02T03:04:05+00:00"),
