@@ -58,6 +58,7 @@ from django_sitemaps_plus.sitemaps.registry import AnySitemap, ambiguous_names, 
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     BY_WINDOW,
+    WITH_WINDOW,
     SectionSource,
     gives_entries,
     items_of,
@@ -208,6 +209,8 @@ def _unreported(source: SectionSource, model: type[Model]) -> CheckMessage:
             f"Filter by a Subquery: newest = {model.__name__}.objects.filter(…=OuterRef"
             "(…)).order_by(…), and .filter(pk=Subquery(newest.values('pk')[:1]))."
         )
+    if source.by_position == WITH_WINDOW:
+        hint = "Annotate a Subquery in its place, which says the same on each page."
     if source.contrib_pages:
         hint = (
             "Register a class that does not override it: get_urls_for_item() gives the "
@@ -292,13 +295,22 @@ def _check_several(source: SectionSource) -> Iterator[CheckMessage]:
     for name in query.alias_map.keys() - items.query.alias_map.keys():
         relation: Any = getattr(query.alias_map[name], "join_field", None)
         if query.group_by is None and getattr(relation, "multiple", False):
-            model, field = relation.related_model, relation.field.name
+            model, shown = relation.related_model, relation.name
+            path = model.__name__
+            if owner := model._meta.auto_created:
+                # Only Django has a name for it: the relation of "through".
+                [shown] = (
+                    one.name
+                    for one in owner._meta.many_to_many
+                    if one.remote_field.through is model
+                )
+                path = f"{owner.__name__}.{shown}.through"
             yield message(
                 "W027",
                 f"An expression of section {source.name!r} reads the relation "
-                f"{relation.name!r}: once an item has two of them, its row comes "
+                f"{shown!r}: once an item has two of them, its row comes "
                 "twice, and its page cannot be built.",
-                f"Choose one: Subquery({model.__name__}.objects.filter({field}="
+                f"Choose one: Subquery({path}.objects.filter({relation.field.name}="
                 "OuterRef('pk')).values('…')[:1]); for images use Related().",
             )
 

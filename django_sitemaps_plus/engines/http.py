@@ -371,7 +371,9 @@ def _read(response: HTTPResponse, limit: int, clock: _Clock) -> tuple[bytes, str
 Takes: TypeAlias = Literal["JSON", "text", "page"]
 
 #: Names under which JSON says whether it succeeded, or has a status of its own.
-_SUCCESSES, _CODES = ("success", "ok", "result", "accepted", "d"), ("code", "status")
+_SUCCESS = re.compile("(?:is_?)?(?:ok|success(?:ful)?|succeeded)")
+_RESULTS = ("result", "accepted", "d")
+_CODE = re.compile("(?:http_?)?(?:status_?)?code|status")
 #: The HTTP statuses that say that something failed.
 _REFUSED = re.compile("[45][0-9]{2}")
 #: Values that say that there is no success, or no error.
@@ -507,17 +509,18 @@ def _names_error(response: Response) -> bool:
 
 def _is_error(said: Mapping[str, object]) -> bool:
     """Return whether an object within JSON says of itself that it is an error."""
-    return (
-        any(_is_nothing(said.get(name, True), _FALSE) for name in _SUCCESSES[:2])
-        or any(str(said.get(name)).lower() == "false" for name in _SUCCESSES[2:])
-        or any(_REFUSED.fullmatch(str(said.get(name))) for name in _CODES)
-        or any(_is_named(name, value) for name, value in said.items())
+    return any(
+        (_SUCCESS.fullmatch(name) and _is_nothing(value, _FALSE))
+        or (name in _RESULTS and str(value).lower() == "false")
+        or (_CODE.fullmatch(name) and _REFUSED.fullmatch(str(value)))
+        or _is_named(name, value)
+        for name, value in ((name.lower(), value) for name, value in said.items())
     )
 
 
 def _is_named(name: str, value: object) -> bool:
     """Return whether a value within JSON, or its name, names an error."""
-    is_meant = _ERROR_NAME.search(name.lower()) and not _is_nothing(value, _NOTHING)
+    is_meant = _ERROR_NAME.search(name) and not _is_nothing(value, _NOTHING)
     return bool(is_meant) or _has_error(value)
 
 

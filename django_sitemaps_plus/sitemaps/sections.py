@@ -36,6 +36,7 @@ _HOOKS = ("get_urls", "_urls", "_items", "paginator", "get_protocol", "get_domai
 _PAGE_ENTRIES = 10_000
 #: Why it is by position where a filter looks at other rows.
 BY_WINDOW = "items() filters by a window function"
+WITH_WINDOW = "items() annotates a window function"
 _OURS = (ContribSitemap, ContribGenericSitemap, Sitemap, GenericSitemap, NewsSitemap)
 
 
@@ -224,7 +225,7 @@ def _paging(sitemap: AnySitemap, items: Any) -> tuple[str, Key | None]:
         return BY_WINDOW, None
     if any(one.contains_over_clause for one in query.annotations.values()):
         # A method that shows it would show the number within a page.
-        return "items() annotates a window function", None
+        return WITH_WINDOW, None
     if query.distinct_fields:
         return "items() returns a queryset with distinct() on some fields", None
     if items._fields is not None:  # type: ignore[attr-defined]  # no stub

@@ -51,7 +51,7 @@ from tests.support.helpers import (
     run_command,
     urlset,
 )
-from tests.testapp.models import DB_CASCADE, Article, Category, Note, Sheet, Tag
+from tests.testapp.models import DB_CASCADE, Article, Category, Note, Sheet, Spot, Tag
 from tests.testapp.views import anything
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -931,19 +931,22 @@ def test_a_filter_by_a_window_function_is_by_position(register: Register) -> Non
     )
 
 
+def test_a_window_function_that_items_annotates_is_by_position(
+    register: Register,
+) -> None:
+    items = Article.objects.annotate(place=NTH)
+    declare(register, items=lambda self: items, changefreq=F("place"))
+    text, hint = only("W009")
+    assert "by position: items() annotates a window function. Its pages" in text
+    assert hint.startswith("Annotate a Subquery in its place, ")
+
+
 @pytest.mark.parametrize(
     ("name", "attributes"),
     [
         ("priority", {"priority": NTH}),
         ("location", {"location": Route("article", slug=Cast(NTH, TextField()))}),
         ("images", {"images": Related("tags", Cast(NTH_TAG, TextField()))}),
-        (
-            "changefreq",
-            {
-                "items": lambda self: Article.objects.annotate(place=NTH),
-                "changefreq": F("place"),
-            },
-        ),
     ],
 )
 def test_a_value_that_depends_on_the_other_rows_of_a_page_is_refused(
@@ -976,6 +979,20 @@ def test_an_expression_over_several_rows_is_named_before_there_are_any(
         assert hint.startswith("Choose one: Subquery(")
     else:
         assert found() == []
+
+
+def test_a_relation_that_only_django_has_a_name_for_can_be_typed(
+    register: Register,
+) -> None:
+    class Spots(Sitemap):
+        model = Spot
+        location = Route("article", slug=F("labels__name"))
+
+    register("spots", Spots)
+    [(_, text, hint)] = [one for one in found() if one[0] == "W027"]
+    assert "reads the relation 'labels': once" in text
+    written = "Choose one: Subquery(Spot.labels.through.objects.filter(spot=OuterRef("
+    assert hint.startswith(written)
 
 
 class Translating(DeferredAttribute):

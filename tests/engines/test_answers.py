@@ -68,6 +68,8 @@ def test_it_accepted_what_names_no_error(body: str) -> None:
         *('{"success":false}', '{"success":"false"}', '{"success":"0"}', '{"ok":null}'),
         *('{"result":false}', '{"result":"False"}', '{"accepted":false}'),
         *('{"d":false}', '{"d":"false"}', '[{"d":false}]'),
+        *('{"isSuccess":false}', '{"succeeded":0}', '{"OK":"no"}', '{"is_ok":null}'),
+        *('{"statusCode":401}', '{"status_code":"503"}', '{"httpCode":500}'),
         *('{"message":"3 errors"}', '{"code":403}', '{"status":"500"}', '{"err":5}'),
         *('{"data":{"success":false}}', '{"response":{"error":"x"}}', '{"errno":7}'),
         '{"url":"https://a.example/","message":"failed"}',
