@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from django_sitemaps_plus.engines.base import CheckResult, TransportError
@@ -14,9 +14,9 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 from . import queries
 from .asking import Progress
 from .crawl import AGENTS, Client, Crawl
-from .kinds import ERROR
+from .kinds import ERROR, WARNING, known
 from .models import Audit, Finding
-from .rules import FetchedAnswer
+from .rules import FetchedAnswer, crawlers
 from .rules.arrivals import SITEMAP_DISALLOWED
 
 #: Seconds after which the short view, for which somebody waits, asks for no more.
@@ -34,7 +34,8 @@ def check_as_crawler(
     crawl = _crawl(site, private=private)
     crawl.seconds, crawl.most = _SHORT_IN_ALL, 1
     crawl.ignored = (SITEMAP_DISALLOWED,) if closed else ()
-    audit, findings = _stored(crawl)
+    audit, findings = crawl.run()
+    queries.store(audit, [*findings, *_not_looked_at(audit)])
     results = [_result(finding) for finding in findings]
     agents = dict.fromkeys(one.agent for one in crawl.clients)
     over = " and ".join(dict.fromkeys(one.family for one in crawl.clients))
@@ -43,6 +44,19 @@ def check_as_crawler(
         f"The sitemap was {who if agents else 'not asked for'}. {audit.missed}".strip()
     )
     return [CheckResult(is_good=bool(agents), text=text), *results]
+
+
+def _not_looked_at(audit: Audit) -> Iterator[Finding]:
+    """Yield what is known of pages since they were last fetched, and count it."""
+    for former in queries.last_crawls()[:1]:
+        for kind in former.counts.keys() & {*crawlers.KINDS}:
+            audit.counts[kind] = former.counts[kind]
+            number = sum(audit.counts[kind].values())
+            audit.errors += number * (known()[kind].level == ERROR)
+            audit.warnings += number * (known()[kind].level == WARNING)
+        for finding in former.findings.filter(kind__in=crawlers.KINDS):
+            finding.pk = None
+            yield finding
 
 
 def _result(finding: Finding) -> CheckResult:
@@ -64,10 +78,6 @@ def crawl_and_store(
     """
     crawl = _crawl(site, private=True)
     crawl.rate, crawl.most, crawl.progress = rate, most, progress
-    return _stored(crawl)
-
-
-def _stored(crawl: Crawl) -> tuple[Audit, Sequence[Finding]]:
     audit, findings = crawl.run()
     queries.store(audit, findings)
     return audit, findings

@@ -24,9 +24,11 @@ from django.utils import timezone
 from django.utils.http import http_date
 
 from django_sitemaps_plus import NewsSitemap, Route
-from django_sitemaps_plus.contrib.audit import crawl, crawler
+from django_sitemaps_plus.contrib.audit import crawl, crawler, queries
+from django_sitemaps_plus.contrib.audit.models import Audit, Finding
 from django_sitemaps_plus.contrib.audit.queries import last_crawls
 from django_sitemaps_plus.contrib.audit.rules import FetchedAnswer
+from django_sitemaps_plus.contrib.audit.rules.crawlers import OTHER_PAGE, TWICE
 from django_sitemaps_plus.engines import http
 from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.health.alerts import Alert, alerts
@@ -81,6 +83,28 @@ def test_a_site_with_nothing_wrong_is_read_by_five_requests(mirror: Mirror) -> N
         ("Googlebot", "Googlebot", "bingbot", "Chrome", "Googlebot"), asked, strict=True
     ):
         assert name in agent
+
+
+def test_what_only_who_fetches_pages_sees_is_known_until_they_are_fetched(
+    mirror: Mirror,
+) -> None:
+    audit = Audit(
+        started_at=1, finished_at=1, urls=1, fetched_urls=1, errors=1, warnings=1
+    )
+    audit.fetched = Audit.Fetched.CRAWLED
+    audit.counts = {OTHER_PAGE: {"": 1}, TWICE: {"": 1}, kinds.MOVED: {"": 1}}
+    names = OTHER_PAGE, TWICE, kinds.MOVED
+    queries.store(audit, [Finding(kind=name, text="x") for name in names])
+    for _ in range(2):
+        assert look() == [(OTHER_PAGE, "x"), (TWICE, "x")]
+        (newest,) = last_crawls()
+        assert (newest.errors, newest.warnings) == (1, 1)
+        levels = [one.level for one in alerts([Alert.Subject.CRAWLER])]
+        assert levels == [Alert.ERROR, Alert.WARNING]
+    site = Site.current().address()
+    assert site is not None
+    crawler.crawl_and_store(site, rate=1000, most=None, progress=lambda done, of: None)
+    assert OTHER_PAGE not in last_crawls()[0].counts
 
 
 GZIPPED = gzip.compress(b"<urlset/>")

@@ -46,6 +46,9 @@ TWICE = warning(
     ),
 )
 
+#: What only who fetches pages sees.
+KINDS = OTHER_PAGE, SHUT_OUT, UNKNOWN, TWICE
+
 
 def twins(url: str) -> list[str]:
     """
