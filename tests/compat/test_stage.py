@@ -243,6 +243,7 @@ def test_a_sitemap_that_takes_long_and_an_empty_one(
         ({"head": "<meta name=robots content=noindex>"}, 200, "A118"),
         ({"head": "<link rel=canonical href=/>"}, 200, "A118"),
         ({"title": "Buy pills"}, 200, "A118"),
+        ({"head": "<body></body></html><!--"}, 200, "A118"),
         ({}, 404, "A118"),
         ({}, 403, "A119"),
     ],

@@ -96,6 +96,8 @@ def difference_for(
     elif status and status != 200:
         yield Problem(OTHER_PAGE, f"answers {status} as {agent}, and 200 otherwise")
     elif seen.is_whole:
+        if seen.is_empty and not any(one.is_empty for one in own):
+            yield Problem(OTHER_PAGE, f"has no words as {agent}, and some otherwise")
         first, *others = map(_facts, own)
         for name, value in _facts(seen).items():
             always = all(one[name] == first[name] for one in others)
