@@ -184,7 +184,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "query.annotations": (
             "changes/dependencies checks/sections prepared rendering/related_rows "
             "rendering/row_path sitemaps/as_columns sitemaps/attributes "
-            "sitemaps/news"
+            "sitemaps/news sitemaps/sections"
         ),
         "annotation_select": (
             "checks/sections rendering/related_rows rendering/row_path"
