@@ -316,14 +316,19 @@ def _check_several(source: SectionSource) -> Iterator[CheckMessage]:
 
 
 def _check_translated(source: SectionSource) -> Iterator[CheckMessage]:
-    """W064: a column whose attribute gives each language something else."""
+    """W064: a column of which each language has another, as its attribute knows."""
     sitemap = source.sitemap
-    declared = declared_expressions(sitemap) if sitemap.i18n else {}
+    if not sitemap.i18n:
+        return
+    endings = [f"_{code}".replace("-", "_") for code in sitemap._languages()]
+    declared = declared_expressions(sitemap)
     own = annotated(items_of(sitemap), declared, sitemap).query.annotations
     for name in declared:
         for column in (one.target for one in own[name].flatten() if type(one) is Col):
             found = getattr_static(column.model, column.attname)
-            if not type(found).__module__.startswith("django.db."):
+            others = [f"{column.name}{one}" for one in endings]
+            is_plain = type(found).__module__.startswith("django.db.")
+            if not is_plain and any(hasattr(column.model, one) for one in others):
                 yield message(
                     "W064",
                     f"Section {source.name!r}: {attribute_of(name)} reads the column "

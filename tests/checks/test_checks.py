@@ -1000,11 +1000,12 @@ class Translating(DeferredAttribute):
 
 
 @pytest.mark.parametrize(
-    ("i18n", "kind", "is_named"),
+    ("i18n", "kind", "other", "is_named"),
     [
-        (True, Translating, True),
-        (False, Translating, False),
-        (True, DeferredAttribute, False),
+        (True, Translating, "slug_de", True),
+        (False, Translating, "slug_de", False),
+        (True, DeferredAttribute, "slug_de", False),
+        (True, Translating, "slug_of_old", False),
     ],
 )
 def test_a_column_that_another_package_translates_is_named(
@@ -1012,9 +1013,11 @@ def test_a_column_that_another_package_translates_is_named(
     monkeypatch: pytest.MonkeyPatch,
     i18n: bool,
     kind: type[DeferredAttribute],
+    other: str,
     is_named: bool,
 ) -> None:
     monkeypatch.setattr(Category, "slug", kind(Category._meta.get_field("slug")))
+    monkeypatch.setattr(Category, other, "", raising=False)
     location = Route("note", number=Cast("category__slug", models.IntegerField()))
     declare(register, location=location, i18n=i18n)
     if is_named:
