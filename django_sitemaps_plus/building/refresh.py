@@ -328,7 +328,7 @@ class Leisure:
             name, number = (self._new if self._was_new else self._others).popleft()
             by_name = {one.name: one for one in sources}
             _rebuild(by_name[name], number, site, at_leisure=True)
-        rest = self._rest(time.thread_time() - begun, time.monotonic() - now, parts)
+        rest = self._rest(time.thread_time() - begun, parts)
         if is_other:
             self._other_from = self._rest_until + max(LISTED, _OTHERS_REST * rest)
         return rest
@@ -344,14 +344,10 @@ class Leisure:
             self._others.extend(_due(sources))
         self._listed_at = time.monotonic()
 
-    def _rest(self, used: float, taken: float, parts: int) -> float:
-        """
-        Rest after so many seconds of processor time; return for how long.
-
-        While the step waited for the database, of the ``taken`` seconds, it rested.
-        """
+    def _rest(self, used: float, parts: int) -> float:
+        """Rest after so many seconds of processor time; return for how long."""
         share = get_settings().BACKGROUND_SHARE / parts
-        rest = max(0.0, used * (1 / share - 1) - max(0.0, taken - used))
+        rest = used * (1 / share - 1)
         self._rest_until = time.monotonic() + rest
         self._lease(rest + MARGIN)
         return rest

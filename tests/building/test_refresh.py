@@ -254,22 +254,6 @@ def test_a_page_is_rebuilt_at_leisure_every_five_seconds_at_most(
     assert ("removed", path(5)) in told()
 
 
-class Slow(Nothing):
-    """Other work that waits for somebody."""
-
-    left = 1
-
-    def do(self) -> bool:
-        """Wait longer than a step computes."""
-        time.sleep(0.5)
-        return super().do()
-
-
-def test_who_waited_has_rested(site: Site, settings: Any) -> None:
-    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "BACKGROUND_SHARE": 0.5}
-    assert Leisure().step([site.source], place(), Slow()) == 0
-
-
 def test_it_rests_after_each_page(
     site: Site, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
