@@ -13,7 +13,7 @@ from django_sitemaps_plus.storing.freshness import PageState, fresh_state, store
 
 from . import index
 from .documents import Document, former_document, page_or_former, served_document
-from .responses import not_modified
+from .responses import not_modified, send_document
 
 _CONDITIONS = {"HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE"}
 
@@ -44,7 +44,7 @@ def gathered(
     if document is None:
         owner = f" of the section {name!r}" if name else ""
         raise Http404(f"The index{owner} has no part {part}.")
-    return _with_ending(ending, document, place).response(request, gz=gz)
+    return send_document(request, _with_ending(ending, document, place), gz=gz)
 
 
 def page(
@@ -85,7 +85,7 @@ def page(
             document = page_or_former(section, number, place, stored)
     if document is None:
         raise Http404(f"The section {name!r} has no page {number}.")
-    return _with_ending(ending, document, place).response(request, gz=gz)
+    return send_document(request, _with_ending(ending, document, place), gz=gz)
 
 
 def _not_modified(
