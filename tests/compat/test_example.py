@@ -11,7 +11,6 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -71,7 +70,7 @@ class Site:
 
 
 @pytest.fixture(scope="session")
-def loaded(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def loaded(package: Path, shared: Path) -> Path:
     """A folder with the loaded database, and the path of each of its pages."""
 
     def make(folder: Path) -> None:
@@ -87,9 +86,6 @@ def loaded(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
                 cwd=folder,
             )
 
-    shared = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        shared = shared.parent
     return made_once(shared / "example", make)
 
 
