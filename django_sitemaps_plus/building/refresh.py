@@ -2,9 +2,9 @@
 Rebuilds pages ahead of the requests for them: at leisure, or all at once.
 
 At leisure one process of all rebuilds them, a page at a time, and rests after each. By
-turns a page with new rows comes, and the one that has waited longest: new rows are told
-soon where more pages change than can be rebuilt. Then come pages that are due for a
-comparison and that somebody asked for lately.
+turns a page with new rows comes, and the one that has waited longest: engines hear of
+new rows soon where more pages change than can be rebuilt. Then come pages that are due
+for a comparison and that somebody asked for lately.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 What a build says of URLs: a page's former listing compared with its new one.
 
-What a page listed before is what the world was told of it. That takes no old location,
+What a page listed before is what everybody knows of it. That takes no old location,
 no order of commits and no window of seconds, and finds ``update()``, SQL, changed
 slugs, deleted, unpublished and moved rows alike. No other page is asked: whether a URL
 is listed nowhere, the gate decides (``delivery.gate``).

@@ -181,7 +181,7 @@ class _Passing:
         mine = _left(rows)
         listed = [one for one in mine if one.kind != _REMOVED]
         if _is_any(_held()):
-            # Nobody was told that these were removed: they were there before.
+            # No engine heard that these were removed: they were there before.
             held = _held().filter(digest__in=[one.digest for one in listed])
             _list_again(listed, set(held.values_list("digest", flat=True)))
             held.delete()
@@ -241,7 +241,7 @@ def _decide(
     if not is_known:
         _update(true, kind=_CHANGED)
         return
-    # The last word on a URL that is gone is that.
+    # The last word on a URL that is listed nowhere is that.
     digests = {one.digest for one in true}
     _update([one for one in others if one.digest in digests], queued_at=now)
     _put_on_hold(digests, {one.section for one in true}, now)
@@ -319,7 +319,7 @@ def _unsearched() -> QuerySet[Page]:
 
 def _search_new() -> None:
     """
-    Note which URLs that were told as removed pages without a former listing list.
+    Note which URLs that were reported as removed pages without a former listing list.
 
     Nobody knows what such a page lists newly: it may be all of it.
     """
