@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from tests.conftest import Register
 from tests.storing.test_freshness import News
+from tests.support.helpers import later
 from tests.support.servers import Server
 from tests.testapp.models import Article
 
@@ -20,11 +22,18 @@ Serve = Callable[..., Server]
 
 @pytest.fixture
 def serve(tmp_path: Path, register: Register) -> Iterator[Serve]:
-    """Start servers of a site with 120 articles on 15 pages, which are built."""
+    """
+    Start servers of a site with 120 articles on 15 pages, which were built lately.
+
+    The articles are dated, and no page is new: a save that a page had listed before it
+    was recorded is then reported once.
+    """
     register("news", News)
-    Article.objects.bulk_create(Article(slug=f"a{n}") for n in range(120))
+    some = [Article(slug=f"a{n}", updated=timezone.now()) for n in range(120)]
+    Article.objects.bulk_create(some)
     for page in ["", *(f"-{n}" for n in range(1, 16))]:
         Client().get(f"/sitemap-news{page}.xml")
+    later(300)
     started: list[Server] = []
 
     def start(*args: Any, **settings: Any) -> Server:

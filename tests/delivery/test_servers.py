@@ -80,7 +80,7 @@ def check(engine: FakeIndexNow, expected: Counter[str]) -> None:
     """Wait until the engine has just this, each once."""
     is_told = within(SOON, lambda: posted(engine) >= expected)
     assert is_told, expected - posted(engine)
-    assert within(SOON, lambda: not waiting()), waiting()
+    assert within(SOON, lambda: not waiting()), str(waiting())
     assert posted(engine) == expected
     assert set(Submission.objects.values_list("state", flat=True)) == {"accepted"}
 
