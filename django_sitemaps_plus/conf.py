@@ -352,7 +352,7 @@ def _app_with(name: str) -> str:
     """Return the app of ``contrib`` that has a setting, installed or not; else ""."""
     contrib = import_module(f"{__package__}.contrib")
     for module in iter_modules(contrib.__path__, f"{contrib.__name__}."):
-        path = f"{module.name}.hooks"
+        path = f"{module.name}.conf"
         if not module.ispkg or find_spec(path) is None:
             continue
         # Of an app that is not installed this imports no models.

@@ -170,7 +170,7 @@ class Bounds:
             return None
         lowers = [lower for _, lower, *_ in rows[1:] if lower is not None]
         if rows[0][1] is not None or len(lowers) < len(rows) - 1:
-            raise divide_anew(section)
+            divide_anew(section)
         numbers = [number for number, *_ in rows]
         errors = frozenset(number for number, *_, error in rows if error)
         database = database_of(source.sitemap.items())
@@ -213,5 +213,5 @@ class Bounds:
         """Return how many lower bounds are at or before each key."""
         try:
             return count_lower_bounds(self.key, self.database, keys, self.lowers)
-        except DamagedError as error:
-            raise divide_anew(self.section) from error
+        except DamagedError:
+            divide_anew(self.section)

@@ -34,6 +34,7 @@ from .queries import (
     LEASE,
     WAIT,
     divide_anew,
+    forget_damaged,
     has_first,
     is_first,
     lease,
@@ -106,7 +107,7 @@ def bounds_of(key: Key, page: Page) -> tuple[KeyValue | None, KeyValue | None]:
     lower, upper = (None if text is None else key.read(text) for text in texts)
     unread = [text for text in texts if text is not None and key.read(text) is None]
     if unread or (lower is None) != is_first(page):
-        raise divide_anew(page.section, page)
+        divide_anew(page.section, page)
     return lower, upper
 
 
@@ -121,7 +122,7 @@ def refuse_disorder(key_range: KeyRange, page: Page) -> None:
         return
     rows = key_range.rows(None, None)
     if count_lower_bounds(key_range.key, rows.db, [lower], [upper])[lower]:
-        raise divide_anew(page.section, page)
+        divide_anew(page.section, page)
 
 
 @PLACEHOLDER_SITE.rendering()
@@ -142,7 +143,7 @@ def fill(
     if section.filled and has_first(section):
         return section
     if section.filled:
-        divide_anew(section)
+        forget_damaged(section)
     started = time.monotonic()
     wait = 10 if seconds is None else min(seconds, WAIT)
     with lease(section, wait, asked=seconds is not None) as owner:

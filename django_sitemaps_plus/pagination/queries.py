@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db import OperationalError, connections, router, transaction
 from django.db.models import Count, Max, Min, OuterRef, Q, Subquery, Sum
@@ -126,19 +126,20 @@ def void(section: Section, signature: str = "", *, damaged: bool = False) -> Non
     section.refresh_from_db(using=ledger())
 
 
-def divide_anew(section: Section, page: Page | None = None) -> Busy:
-    """
-    Have a section divided anew whose boundaries are damaged, perhaps at a page.
-
-    Returns the error for whoever asked for them.
-    """
+def forget_damaged(section: Section, page: Page | None = None) -> None:
+    """Have a section divided anew whose boundaries are damaged, perhaps at a page."""
     logger.error(
         "The page boundaries of the section %r are damaged%s. It is divided anew.",
         section.name,
         f" at page {page}" if page else "",
     )
     void(section, section.key, damaged=True)
-    return Busy(f"The section {section.name!r} is being divided anew.")
+
+
+def divide_anew(section: Section, page: Page | None = None) -> NoReturn:
+    """Raise ``Busy`` for whoever asked for boundaries that are damaged; forget them."""
+    forget_damaged(section, page)
+    raise Busy(f"The section {section.name!r} is being divided anew.")
 
 
 def has_first(section: Section) -> bool:

@@ -127,7 +127,7 @@ def _stored_pages(
     firsts = Counter(row[0] for row in values if row[6])
     for row in rows.values():
         if row.pk in by_section and firsts[row.pk] != 1:
-            raise divide_anew(row)
+            divide_anew(row)
     for section, pk, number, lastmod, entries, size, _ in values:
         item = by_section[section]
         own = pages_of.setdefault(section, [])
