@@ -240,8 +240,9 @@ class MediaKind:
     record: type[Any]
     #: Writes one of its records, or raises ``EntryError``.
     write: Callable[[Any, Place], str]
-    #: Google's schema: the prefix of the tags, and a version.
-    schema: str
+    #: The prefix of the tags, and their namespace.
+    prefix: str
+    namespace: str
     #: How many an entry may have.
     most: int | None = None
     #: Whether a record is a ``loc`` and no more. Then a text, or a file, stands for it,
@@ -254,9 +255,12 @@ class MediaKind:
         return value.loc if is_record else value
 
 
+_GOOGLE = "http://www.google.com/schemas/sitemap-"
 #: The kinds of media, by the attribute of an entry that has them.
 MEDIA = {
-    "images": MediaKind(Image, image_xml, "image/1.1", MAX_IMAGES, is_address=True),
-    "videos": MediaKind(Video, video_xml, "video/1.1"),
-    "news": MediaKind(News, news_xml, "news/0.9", most=1),
+    "images": MediaKind(
+        Image, image_xml, "image", f"{_GOOGLE}image/1.1", MAX_IMAGES, is_address=True
+    ),
+    "videos": MediaKind(Video, video_xml, "video", f"{_GOOGLE}video/1.1"),
+    "news": MediaKind(News, news_xml, "news", f"{_GOOGLE}news/0.9", most=1),
 }

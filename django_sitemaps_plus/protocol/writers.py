@@ -27,7 +27,6 @@ from .values import decimal_text, matches
 _DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _SITEMAP: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 _XHTML: Final = "http://www.w3.org/1999/xhtml"
-_GOOGLE: Final = "http://www.google.com/schemas/sitemap-"
 
 
 def _beginning(stylesheet: str) -> str:
@@ -43,7 +42,7 @@ def urlset_header(media: Collection[str] = (), *, stylesheet: str = "") -> bytes
     ``stylesheet`` is the address of a CSS file by which browsers show the file.
     """
     spaces = "".join(
-        f' xmlns:{kind.schema.partition("/")[0]}="{_GOOGLE}{kind.schema}"'
+        f' xmlns:{kind.prefix}="{kind.namespace}"'
         for name, kind in MEDIA.items()
         if name in media
     )

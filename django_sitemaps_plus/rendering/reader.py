@@ -221,7 +221,7 @@ class Reader:
     ) -> Iterator[tuple[KeyValue, str | None]]:
         """Yield those of some keys that are listed, with their text; None if bad."""
         rows, key = self._keyed_rows()
-        rows = rows.order_by().filter(key.among(keys))
+        rows = QuerySet.order_by(rows).filter(key.among(keys))
         if self._needs_objects():
             objects = list(self.annotated(rows))
             read = [key.of(item) for item in objects]

@@ -105,7 +105,8 @@ class Key:
 
     def order(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return ``queryset`` ordered by key, whatever order it had."""
-        ordered = queryset.order_by(*self.names)
+        # Django's own method: a project's may have something come first.
+        ordered = QuerySet.order_by(queryset, *self.names)
         # An earlier reverse() would reverse this order too.
         ordered.query.standard_ordering = True
         return ordered

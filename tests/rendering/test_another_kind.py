@@ -28,7 +28,7 @@ from .test_media import NEWS, VIDEO
 
 pytestmark = pytest.mark.django_db
 
-SPACE = b' xmlns:audio="http://www.google.com/schemas/sitemap-audio/1.0"'
+SPACE = b' xmlns:audio="https://example.com/audio/1.0"'
 
 
 def said(loc: str, title: str) -> bytes:
@@ -160,7 +160,7 @@ def test_a_kind_that_is_an_address_is_written_in_bulk(
         loc = extensions.location_text(given.loc, place.origin, "maps.loc")
         return f"<map:map><map:loc>{loc}</map:loc></map:map>"
 
-    kind = MediaKind(Map, map_xml, "map/1.0", is_address=True)
+    kind = MediaKind(Map, map_xml, "map", "urn:maps", is_address=True)
     monkeypatch.setitem(MEDIA, "maps", kind)
     Article.objects.create(slug="one", title="/a.kml", photo="a.jpg")
     Article.objects.create(slug="two", title="")

@@ -21,10 +21,16 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Reversed(QuerySet[Any]):
-    """Columns in another order, as a set of names may have; a count by estimate."""
+    """Columns in another order, as a set of names may have; a count by estimate.
+
+    And whatever is asked for, the newest first.
+    """
 
     def values_list(self, *fields: Any, **options: Any) -> Any:
         return super().values_list(*reversed(fields), **options)
+
+    def order_by(self, *names: Any) -> Any:
+        return super().order_by("-pk", *names)
 
     def count(self) -> int:
         return 1_000_000

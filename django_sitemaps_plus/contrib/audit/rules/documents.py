@@ -40,21 +40,18 @@ TAG_LEFT_OUT = warning(
     _("correct the values; each finding says what is wrong"),
 )
 
-#: How the messages of ``protocol`` begin or what they have, and the kind that it is.
+#: How the messages of ``protocol`` begin, and the kind that it is. Those of what an entry
+#: has besides its own location and date begin with its name.
 _KINDS: Final = (
     (re.compile(r"lastmod .*in the future"), FUTURE),
     (re.compile(r"(?:lastmod|date) "), BAD_LASTMOD),
 )
-#: What an entry has besides its own location and date.
-_MEDIA = re.compile(r"(?:images|videos|news|alternates)\b")
 
 
 def kind_of_row(reason: str) -> str:
     """Return the kind of finding that a row is which was left out for a reason."""
     other = TAG_LEFT_OUT if reason.startswith(Reader.OMITTED) else LEFT_OUT
     reason = reason.removeprefix(Reader.OMITTED)
-    if _MEDIA.match(reason):
-        return other
-    if "location " in reason:
+    if reason.startswith("location "):
         return urls.kind_of_location(reason)
-    return next((one for pattern, one in _KINDS if pattern.search(reason)), other)
+    return next((one for pattern, one in _KINDS if pattern.match(reason)), other)
