@@ -74,7 +74,7 @@ class KeyRange:
 
     def rows(self, lower: KeyValue | None, upper: KeyValue | None) -> QuerySet[Any]:
         """Return the rows of a range, without anything that only entries need."""
-        items = plain(items_of(self.source.sitemap)).order_by()
+        items = QuerySet.order_by(items_of(self.source.sitemap))
         return rows_between(items.using(database_of(items)), self.key, lower, upper)
 
     def nth_key_after(
@@ -85,7 +85,7 @@ class KeyRange:
 
         Raises ``ConfigurationError`` if the rows before it all have its key.
         """
-        found = self.key.order(self.rows(lower, upper))
+        found = plain(self.key.order(self.rows(lower, upper)))
         key = next(iter(found.values_list(*self.key.names)[rows : rows + 1]), None)
         if key is not None and key == lower and rows:
             # Going on from here would not get any further.
@@ -94,7 +94,7 @@ class KeyRange:
 
     def count(self, lower: KeyValue | None, upper: KeyValue | None) -> int:
         """Return how many rows a range has."""
-        return self.rows(lower, upper).count()
+        return plain(self.rows(lower, upper)).count()
 
 
 def bounds_of(key: Key, page: Page) -> tuple[KeyValue | None, KeyValue | None]:
