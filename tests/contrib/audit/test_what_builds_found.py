@@ -30,7 +30,11 @@ def audit(*arguments: str) -> str:
 
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
-    [("priority", 7, "priority 7"), ("videos", LONG, "videos.title 'aaa")],
+    [
+        ("priority", 7, "priority 7"),
+        ("videos", LONG, "videos.title 'aaa"),
+        ("images", "/a.jpg#1", "images: location '/a.jpg#1'"),
+    ],
 )
 def test_the_row_that_is_listed_without_a_tag(
     register: Register, name: str, value: Any, reason: str

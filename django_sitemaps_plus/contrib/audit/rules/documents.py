@@ -40,8 +40,8 @@ TAG_LEFT_OUT = warning(
     _("correct the values; each finding says what is wrong"),
 )
 
-#: How the messages of ``protocol`` begin, and the kind that it is. Those of what else an
-#: entry has, such as images, begin with the name of that.
+#: How the messages of ``protocol`` begin, and the kind that it is. Those of what else
+#: an entry has, such as images, begin with the name of that.
 _KINDS: Final = (
     (re.compile(r"lastmod .*in the future"), FUTURE),
     (re.compile(r"(?:lastmod|date) "), BAD_LASTMOD),
