@@ -39,7 +39,7 @@ from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ROUNDS = 20 if COSTLY else 8
+ROUNDS = 20 if COSTLY else 6
 #: How likely something else is done before a statement, and how deep it goes.
 LIKELY, DEEP = 0.15, 2
 _SLUGS = [f"k{number}" for number in range(30)]
@@ -281,6 +281,7 @@ SEEDS = 5 if connection.vendor == "sqlite" else 15
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.costly
+@pytest.mark.long
 def test_the_last_that_is_told_of_a_url_is_what_pages_list(
     seed: int, register: Register, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,7 +35,7 @@ if THOROUGH:
     KINDS["postgresql"] += [("", {"isolation_level": level}) for level in (3, 4)]
     KINDS["mysql"].append(("", {"isolation_level": "repeatable read"}))
 
-SECONDS, WRITERS = (90.0, 6) if THOROUGH else (5.0 if COSTLY else 2.0, 3)
+SECONDS, WRITERS = (90.0, 6) if THOROUGH else (5.0 if COSTLY else 1.0, 3)
 #: Seconds that a writer pauses at most.
 PAUSE = 0.2 if THOROUGH else 0.04
 
@@ -101,6 +101,7 @@ def each_kind(*, first: bool = False) -> Any:
 
 @each_kind()
 @pytest.mark.costly
+@pytest.mark.long
 def test_all_at_once(
     journal_mode: None, options: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -121,6 +122,7 @@ def test_all_at_once(
 
 
 @each_kind(first=True)
+@pytest.mark.long
 def test_all_are_killed(
     journal_mode: None, options: dict[str, Any], tmp_path: Path
 ) -> None:
