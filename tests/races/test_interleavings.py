@@ -6,6 +6,8 @@ One process plays all of them. Before a statement that stands in no transaction,
 something else is done first: an object is saved, renamed or deleted, a page is asked
 for, changes are assigned, the gate passes on. After each round all is brought to its
 end, and then the last that anybody heard of each URL has to be what pages list.
+
+``SITEMAPS_PLUS_THOROUGH=1`` has three times as many rounds.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from django_sitemaps_plus.signals import urls_changed
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from tests.conftest import COSTLY, Register
 from tests.support.outbox_world import use
+from tests.support.processes import THOROUGH
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -275,8 +278,8 @@ def place() -> SiteAddress:
     return found
 
 
-#: Each is 20 rounds: 300 on a server of databases, and some of them on SQLite.
-SEEDS = 5 if connection.vendor == "sqlite" else 15
+#: Each is 20 rounds. Five have all kinds of worlds.
+SEEDS = 15 if THOROUGH else 5
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
