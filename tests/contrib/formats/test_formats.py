@@ -350,6 +350,10 @@ def test_a_feed_lists_what_was_saved_with_its_title_and_lastmod(
     form = "%Y-%m-%dT%H:%M:%SZ" if ending == "atom" else "%a, %d %b %Y %H:%M:%S GMT"
     assert moment == article.updated.strftime(form)
     assert sorted(urls_in(parsed(address))) == sorted([first, second])
+    other.title = "One more"
+    other.save()
+    titles = [entry.title for entry in feed(address).entries]
+    assert titles[:1] == ["ONE MORE"], "at once, though nobody has rebuilt its page"
 
 
 @pytest.mark.parametrize(
