@@ -509,12 +509,13 @@ def _names_error(response: Response) -> bool:
 
 def _is_error(said: Mapping[str, object]) -> bool:
     """Return whether an object within JSON says of itself that it is an error."""
-    return any(
+    given = {name.lower(): value for name, value in said.items()}
+    return (bool(given.get("rejected")) and given.get("accepted") in (0, [])) or any(
         (_SUCCESS.fullmatch(name) and _is_nothing(value, _FALSE))
         or (name in _RESULTS and str(value).lower() == "false")
         or (_CODE.fullmatch(name) and _REFUSED.fullmatch(str(value)))
         or _is_named(name, value)
-        for name, value in ((name.lower(), value) for name, value in said.items())
+        for name, value in given.items()
     )
 
 
