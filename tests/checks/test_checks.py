@@ -562,7 +562,6 @@ def test_a_second_alias_of_one_database_is_not_a_replica(
 
 
 @pytest.mark.parametrize(("attributes", "number", "start", "hint"), DECLARED)
-@pytest.mark.costly
 def test_what_cannot_work_is_named_with_its_remedy(
     register: Any,
     attributes: dict[str, Any],
@@ -784,7 +783,6 @@ WRONG: list[tuple[str, str, list[Any], str, str]] = [
         for value in values
     ],
 )
-@pytest.mark.costly
 def test_an_impossible_constant_is_named(
     register: Any, number: str, name: str, value: Any, problem: str, hint: str
 ) -> None:

@@ -225,7 +225,6 @@ IDLE = {
         (["--url", "/a/", "--section", "article"], "--section does nothing with --url"),
     ],
 )
-@pytest.mark.costly
 def test_misuse_ends_with_two(
     settings: Any, register: Any, arguments: list[str], problem: str
 ) -> None:

@@ -91,7 +91,6 @@ OPTIONS: dict[str, Any] = {
         *(("E031", entry, f"['OPTIONS']{text}") for text, entry in OPTIONS.items()),
     ],
 )
-@pytest.mark.costly
 def test_what_cannot_be_used_is_refused_by_name(
     settings: Any, number: str, entry: Any, message: str
 ) -> None:

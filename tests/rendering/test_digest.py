@@ -64,7 +64,6 @@ def changed(**attributes: Any) -> type[Sitemap]:
     ],
     ids=",".join,
 )
-@pytest.mark.costly
 def test_another_declaration_is_another_definition(
     register: Callable[..., Any], attributes: dict[str, Any]
 ) -> None:
