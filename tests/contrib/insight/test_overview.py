@@ -74,11 +74,13 @@ def test_sections_are_shown_with_their_sums(site: Any, admin_client: Client) -> 
     week = lately.today() - dt.timedelta(days=7)
     DailyCount.objects.create(day=week, topic="entries", name="article", number=20)
     Change.objects.create(section="article", key='["1"]', at=time.time(), page=2)
+    Page.objects.update(lastmod=time.time() - 3 * 3_600)
     shown = index(admin_client)
     entries = sum(Page.objects.values_list("entries", flat=True))
     assert entries == 25
-    assert "article 1 page in error 2 rows left out 25 +5 3" in shown
-    assert "All sections" in shown
+    numbers = r"1 page in error 2 rows left out 25 \+5 3 \S+ KB 3 hours ago 1 "
+    assert re.search(f"article {numbers}", shown)
+    assert re.search(f"All sections {numbers}", shown)
     assert "Section &#x27;article&#x27; is in error: why" in shown
     assert "stale" not in shown
 
