@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import signal
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,19 @@ def test_live_asks_the_site_over_http_and_says_how_long_it_took(
     assert found["fetched"] == 4
     times = found["times"]["article"]
     assert 0 < times["p50"] <= times["p95"] <= times["max"]
+
+
+def test_live_asks_no_more_often_than_it_may(register: Any, settings: Any) -> None:
+    page = Reply(body=b"<html>Good", headers={"Content-Type": "text/html"})
+    with FakeSite({f"/{n}/": page for n in range(4)}) as site:
+        settings.SITEMAPS_PLUS = {"BASE_URL": site.origin}
+        listing(register, *(f"/{n}/" for n in range(4)))
+        began = time.monotonic()
+        audit("--live", "--rate", "20")
+        taken = time.monotonic() - began
+    asked = sum(request.path != "/robots.txt" for request in site.requests)
+    assert asked > 4
+    assert taken >= (asked - 1) / 20
 
 
 def test_a_site_that_refuses_is_not_said_to_be_silent(
