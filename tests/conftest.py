@@ -62,11 +62,7 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Generator[None, None, None]:
-    """
-    Leave out what needs Redis where there is none, and most of what is costly.
-
-    And spread what is long evenly, so that no worker begins with it at the end.
-    """
+    """Leave out what needs Redis where there is none, and most of what is costly."""
     unwanted, seen = set[pytest.Item](), set[Any]()
     for item in items:
         function = getattr(item, "function", None)
@@ -80,10 +76,6 @@ def pytest_collection_modifyitems(
         config.hook.pytest_deselected(items=list(unwanted))
         items[:] = [item for item in items if item not in unwanted]
     yield
-    long = [item for item in items if item.get_closest_marker("long")]
-    items[:] = [item for item in items if item not in long]
-    for number, item in enumerate(long):
-        items.insert(number * (len(items) // len(long)), item)
 
 
 def pytest_collection_finish() -> None:

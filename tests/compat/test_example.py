@@ -138,7 +138,6 @@ def texts(root: Any, tag: str) -> list[str]:
     return [found.text for found in root.iterfind(f"*/{SITEMAP}{tag}")]
 
 
-@pytest.mark.long
 def test_every_page_is_listed_exactly_once(site: Site) -> None:
     index = read(site, f"{site.address}/sitemap.xml")
     assert index.tag == f"{SITEMAP}sitemapindex"

@@ -14,8 +14,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from django_sitemaps_plus.contrib.webmasters import google_auth
 from tests.compat.test_example_notifies import Example
 from tests.engines.setups import found
@@ -85,7 +83,6 @@ class Everybody:
         }
 
 
-@pytest.mark.long
 def test_the_example_site_notifies_a_fake_of_each_engine(
     few: Path, tmp_path: Path
 ) -> None:

@@ -160,7 +160,6 @@ def save_the_note(example: Example) -> None:
     assert "was changed successfully" in page
 
 
-@pytest.mark.long
 def test_a_note_saved_in_the_admin_is_at_the_engines_in_seconds(
     example: Example, tmp_path: Path
 ) -> None:

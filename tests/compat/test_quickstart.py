@@ -154,7 +154,6 @@ def follow_the_page(reader: Reader) -> None:
     assert "https://www.example.com/articles/first/" in PAGE.read_text()
 
 
-@pytest.mark.long
 def test_the_quick_start_works_as_it_is_written(tmp_path: Path, package: Path) -> None:
     follow_the_page(Reader(tmp_path, Path(sys.executable).parent, [package]))
 

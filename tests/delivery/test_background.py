@@ -75,7 +75,6 @@ def paths(*slugs: str) -> Counter[str]:
 # What it does
 
 
-@pytest.mark.long
 def test_what_is_saved_reaches_engines_and_pages_without_a_request(
     serve: Serve, keys: list[int], told: Told
 ) -> None:

@@ -284,7 +284,6 @@ SEEDS = 15 if THOROUGH else 5
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.costly
-@pytest.mark.long
 def test_the_last_that_is_told_of_a_url_is_what_pages_list(
     seed: int, register: Register, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

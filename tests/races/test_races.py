@@ -101,7 +101,6 @@ def each_kind(*, first: bool = False) -> Any:
 
 @each_kind()
 @pytest.mark.costly
-@pytest.mark.long
 def test_all_at_once(
     journal_mode: None, options: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -122,7 +121,6 @@ def test_all_at_once(
 
 
 @each_kind(first=True)
-@pytest.mark.long
 def test_all_are_killed(
     journal_mode: None, options: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -541,7 +541,6 @@ def test_files_are_counted(folder: Path, use: Use, register: Register) -> None:
     assert (found.files, found.failed) == (4, 0)
 
 
-@pytest.mark.long
 def test_whoever_follows_the_index_finds_all_while_publishers_are_killed(
     folder: Path, use: Use, register: Register
 ) -> None:
