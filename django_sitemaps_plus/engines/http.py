@@ -510,7 +510,8 @@ def _names_error(response: Response) -> bool:
 def _is_error(said: Mapping[str, object]) -> bool:
     """Return whether an object within JSON says of itself that it is an error."""
     given = {name.lower(): value for name, value in said.items()}
-    return (bool(given.get("rejected")) and given.get("accepted") in (0, [])) or any(
+    is_none_taken = _is_nothing(given.get("accepted", 1), _FALSE)
+    return (is_none_taken and not _is_nothing(given.get("rejected"), _FALSE)) or any(
         (_SUCCESS.fullmatch(name) and _is_nothing(value, _FALSE))
         or (name in _RESULTS and str(value).lower() == "false")
         or (_CODE.fullmatch(name) and _REFUSED.fullmatch(str(value)))

@@ -21,9 +21,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Reversed(QuerySet[Any]):
-    """Columns in another order, as a set of names may have; a count by estimate.
+    """
+    Columns in another order, as a set of names may have; a count by estimate.
 
-    And whatever is asked for, the newest first.
+    And whatever order is asked for, the newest first.
     """
 
     def values_list(self, *fields: Any, **options: Any) -> Any:
