@@ -14,8 +14,9 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
 from importlib import import_module
+from io import StringIO
 from typing import Any
 
 from tests.support.processes import ROOT
@@ -169,6 +170,19 @@ def race(tenants: list[str], name: str, threads: int, count: int) -> list[str]:
     return wrong
 
 
+def manage(arguments: list[str]) -> Any:
+    """Run a command: its output, errors, and exit code."""
+    from django.core.management import execute_from_command_line
+
+    out, err, code = StringIO(), StringIO(), 0
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            execute_from_command_line(["manage.py", *arguments])
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return out.getvalue(), err.getvalue(), code
+
+
 def schema_of_bytes(tenant: str) -> str:
     """Return the schema from which stored bytes are read, by the first statement."""
     from django_sitemaps_plus.db import binary_cursor
@@ -206,7 +220,7 @@ DO = {
     one.__name__: one
     for one in (
         *(get, save, together, away, write_late, store_reads, race),
-        *(schema_of_bytes, read_as_documented, logged),
+        *(manage, schema_of_bytes, read_as_documented, logged),
     )
 }
 
