@@ -125,7 +125,12 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
 def _run_all(dispatchers: Iterable[_Dispatcher]) -> None:
     """Notify one engine of its hosts, one after another."""
     for dispatcher in dispatchers:
-        dispatcher.run()
+        try:
+            dispatcher.run()
+        except NoThread as error:
+            alias = dispatcher.engine.alias
+            # What was due stays due, for another process.
+            logger.info("Engine %r: nothing can be sent: %s", alias, error)
 
 
 class _Dispatcher:
@@ -147,17 +152,13 @@ class _Dispatcher:
         self.owner = uuid.uuid4().hex
         #: How many URLs the engine still takes; None if it did not say.
         self.left: int | None = None
+        #: What is stored of the last answer: with submissions, with the engine's state.
+        self.said: dict[str, Any] = {}
+        self.last: dict[str, Any] = {}
         self.now = Stopwatch.ask(ledger()).now
 
     def run(self) -> None:
         """Submit batches until nothing is due, or the engine needs a pause."""
-        try:
-            self._run()
-        except NoThread as error:
-            # What was due stays due, for another process.
-            logger.info("Engine %r: nothing can be sent: %s", self.engine.alias, error)
-
-    def _run(self) -> None:
         if self.options.is_over() or not self._first_due(1) or self._is_paused():
             return
         if not self._is_verified():
@@ -266,12 +267,12 @@ class _Dispatcher:
                 break
             batch = self._next(batches)
             try:
-                answer, said = self._submit(batch)
+                answer = self._submit(batch)
             except NoThread:
                 self._put_back_untried([batch, *batches], _RESTART)
                 raise
             if answer.outcome == Outcome.EXHAUSTED:
-                batches = self._wait_for_quota([*batches, batch], answer, said)
+                batches = self._wait_for_quota([*batches, batch], answer)
                 continue
             if answer.taken and answer.taken < len(batch):
                 # As much as the quota allowed. What is left finds out what follows.
@@ -283,16 +284,16 @@ class _Dispatcher:
                 batches += [batch[middle:], batch[:middle]]
                 continue
             if answer.outcome in (Outcome.ACCEPTED, Outcome.REJECTED):
-                self._settle(batch, answer, said)
+                self._settle(batch, answer)
                 self.left = answer.left
                 if answer.left == 0:
-                    batches = self._wait_for_quota(batches, answer, said)
+                    batches = self._wait_for_quota(batches, answer)
                 continue
             if answer.outcome == Outcome.DEFERRED:
                 wait = min(_AWAY, max(_PAUSE, answer.retry_after or 0.0))
-                self._put_back(batch, wait, deferred=True, **said)
+                self._put_back(batch, wait, deferred=True, **self.said)
                 continue
-            wait = self._postpone(batch, answer, said)
+            wait = self._postpone(batch, answer)
             self._put_back_untried(batches, wait)
             return False
         # Too many are rejected to find all at once: the rest are fewer now.
@@ -307,8 +308,8 @@ class _Dispatcher:
             return batch[: self.left]
         return batch
 
-    def _submit(self, rows: Sequence[Submission]) -> tuple[Answer, dict[str, Any]]:
-        """Send a batch; return the answer, and what is stored of it."""
+    def _submit(self, rows: Sequence[Submission]) -> Answer:
+        """Send a batch; note what is stored of the answer, and return it."""
         batch = Batch(
             origin=self.origin,
             urls=[row.url for row in rows],
@@ -322,17 +323,17 @@ class _Dispatcher:
         )
         started = time.monotonic()
         answer = asking.submit(self.engine, batch)
-        said: dict[str, Any] = {
-            "status": answer.status,
+        self.last = {"status": answer.status, "message": answer.message}
+        self.said = {
+            **self.last,
             "excerpt": answer.excerpt,
-            "message": answer.message,
             "seconds": time.monotonic() - started,
             "answered_at": self.now(),
         }
         self.result.requests += 1
-        self.result.note = said["message"]
+        self.result.note = answer.message
         self.options.progress(self.result)
-        return answer, said
+        return answer
 
     def _is_throttled_for_others(self) -> bool:
         """Return whether the last answer was 429, though little had been sent."""
@@ -344,31 +345,22 @@ class _Dispatcher:
 
     # Answers
 
-    def _settle(
-        self, rows: Sequence[Submission], answer: Answer, said: dict[str, Any]
-    ) -> None:
+    def _settle(self, rows: Sequence[Submission], answer: Answer) -> None:
         """Store that URLs were accepted, or rejected for good."""
         accepted = answer.outcome == Outcome.ACCEPTED
         good = [row for row in rows if accepted and row.url not in answer.refused]
         bad = [row for row in rows if not accepted or row.url in answer.refused]
         for some, state in ((good, _State.ACCEPTED), (bad, _State.REJECTED)):
             if some:
-                self._finish(some, state, answer, said)
-        pk, now, last = self.state.pk, self.now(), _last(said)
-        _states().answered(pk, succeeded=accepted, now=now, **last)
+                self._finish(some, state, answer)
+        pk, now = self.state.pk, self.now()
+        _states().answered(pk, succeeded=accepted, now=now, **self.last)
         self.state.failures = 0
 
-    def _finish(
-        self,
-        rows: Sequence[Submission],
-        state: str,
-        answer: Answer,
-        said: dict[str, Any],
-    ) -> None:
-        ids = _ids(rows)
+    def _finish(self, rows: Sequence[Submission], state: str, answer: Answer) -> None:
         is_sitemap = rows[0].kind == Submission.Kind.SITEMAP
         interval = self.engine.interval_of(is_sitemap=is_sitemap)
-        _submissions().settle(ids, self.owner, state, interval, **said)
+        _submissions().settle(_ids(rows), self.owner, state, interval, **self.said)
         count = getattr(self.result, state)
         setattr(self.result, state, count + len(rows))
         send_signal(
@@ -380,12 +372,7 @@ class _Dispatcher:
             answer=answer,
         )
 
-    def _postpone(
-        self,
-        rows: Sequence[Submission],
-        answer: Answer,
-        said: dict[str, Any],
-    ) -> float:
+    def _postpone(self, rows: Sequence[Submission], answer: Answer) -> float:
         """
         Pause the engine; submit URLs later, or give up those too old.
 
@@ -399,23 +386,21 @@ class _Dispatcher:
             least = wait if self.state.failures else 0.0
             wait = max(least, min(_AWAY, answer.retry_after))
         self.state.failures += 1
-        pk, failures, last = self.state.pk, self.state.failures, _last(said)
-        last["problem"] = said["message"] if _waits_for_somebody(answer) else ""
-        _states().pause(pk, now + wait, now, failures, **last)
+        pk, failures = self.state.pk, self.state.failures
+        problem = answer.message if _waits_for_somebody(answer) else ""
+        _states().pause(pk, now + wait, now, failures, problem=problem, **self.last)
         over = [row for row in rows if _is_over(row, now)]
         if over:
-            self._finish(over, _State.FAILED, answer, said)
+            self._finish(over, _State.FAILED, answer)
         # It may have been received: nothing twice in the interval.
         is_unknown = not answer.is_unsent and (answer.status or 200) < 300
         later = max(wait, self.engine.interval) if is_unknown else wait
-        self._put_back([row for row in rows if not _is_over(row, now)], later, **said)
+        rest = [row for row in rows if not _is_over(row, now)]
+        self._put_back(rest, later, **self.said)
         return wait
 
     def _wait_for_quota(
-        self,
-        batches: Sequence[list[Submission]],
-        answer: Answer,
-        said: dict[str, Any],
+        self, batches: Sequence[list[Submission]], answer: Answer
     ) -> list[list[Submission]]:
         """
         Submit no URLs for a while; nothing of these was sent, and nothing failed.
@@ -425,12 +410,11 @@ class _Dispatcher:
         now = self.now()
         wait = min(_AWAY, max(_PAUSE, answer.retry_after or RENEWED_IN))
         self.state.failures, self.state.exhausted_until = 0, now + wait
-        pk, last = self.state.pk, _last(said)
-        _states().exhausted(pk, now + wait, now, **last)
+        _states().exhausted(self.state.pk, now + wait, now, **self.last)
         urls = [batch for batch in batches if _are_urls(batch)]
         # Of an answer that accepted others nothing is stored with these.
         is_theirs = answer.outcome == Outcome.EXHAUSTED
-        self._put_back_untried(urls, wait, **(said if is_theirs else {}))
+        self._put_back_untried(urls, wait, **(self.said if is_theirs else {}))
         return [batch for batch in batches if not _are_urls(batch)]
 
     def _put_back(self, rows: Sequence[Submission], wait: float, **said: Any) -> None:
@@ -493,11 +477,6 @@ def _waits_for_somebody(answer: Answer) -> bool:
     if answer.outcome != Outcome.UNAVAILABLE or status is None:
         return False
     return status < 500 and status not in _PASSING
-
-
-def _last(said: dict[str, Any]) -> dict[str, Any]:
-    """Return what the engine's state shows of its last answer."""
-    return {"status": said["status"], "message": said["message"]}
 
 
 def _states() -> EngineStateQuerySet:
