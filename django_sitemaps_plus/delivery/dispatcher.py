@@ -233,7 +233,7 @@ class _Dispatcher:
         note = f"{result.text} {result.fix}".strip()
         self.result.note = note
         until, failures = now + pause(state.failures), state.failures + 1
-        _states().unverified(state.pk, note, until, now, failures)
+        _states().pause(state.pk, until, now, failures, verified="", problem=note)
         return False
 
     # Batches
@@ -323,13 +323,13 @@ class _Dispatcher:
         )
         started = time.monotonic()
         answer = asking.submit(self.engine, batch)
-        self.last = {"status": answer.status, "message": answer.message}
-        self.said = {
-            **self.last,
-            "excerpt": answer.excerpt,
-            "seconds": time.monotonic() - started,
+        self.last = {
+            "status": answer.status,
+            "message": answer.message,
             "answered_at": self.now(),
         }
+        seconds = time.monotonic() - started
+        self.said = {**self.last, "excerpt": answer.excerpt, "seconds": seconds}
         self.result.requests += 1
         self.result.note = answer.message
         self.options.progress(self.result)

@@ -12,17 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from django.db import models, transaction
-from django.db.models import (
-    Case,
-    Count,
-    F,
-    Min,
-    OuterRef,
-    QuerySet,
-    Subquery,
-    Value,
-    When,
-)
+from django.db.models import Case, Count, F, Min, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
@@ -34,6 +24,8 @@ _AHEAD = 2 * 86_400.0
 #: Seconds after which what is due should have been submitted, a page with new rows
 #: rebuilt, and an engine that fails should work again.
 LATE = 900.0
+#: What the state of an engine says that works.
+_WORKS = {"problem": "", "failures": 0, "failing_since": 0}
 #: What a submission takes over from an earlier one of the same URL.
 _REPEATED = ("engine", "url", "digest", "host", "section")
 
@@ -152,16 +144,16 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
                 )
 
 
-def _kind_now() -> models.Case:
+def _kind_now() -> Case:
     """
     Return what is to be said of a URL to which something happened meanwhile.
 
     To be set before ``again``: MySQL assigns in this order, and reads what it assigned.
     """
     kinds = Submission.Kind
-    is_same = models.Q(again__in=["", kinds.REQUESTED])
-    is_same |= models.Q(kind=kinds.ADDED, again=kinds.CHANGED)
-    return models.Case(models.When(is_same, then=F("kind")), default=F("again"))
+    is_same = Q(again__in=["", kinds.REQUESTED])
+    is_same |= Q(kind=kinds.ADDED, again=kinds.CHANGED)
+    return Case(When(is_same, then=F("kind")), default=F("again"))
 
 
 class Submission(SiteRow):
@@ -268,7 +260,7 @@ class _Time(models.FloatField):  # type: ignore[type-arg]  # not at runtime
 def _if_later(name: str, than: float, now: float, default: float = 0.0) -> Case:
     """Keep a time that is later than another; one that cannot be is none."""
     possible = {f"{name}__gt": than, f"{name}__lte": now + _AHEAD}
-    return Case(When(**possible, then=F(name)), default=Value(default))
+    return Case(When(**possible, then=F(name)), default=default)
 
 
 def _waiting(sections: Sequence[str]) -> SubmissionQuerySet:
@@ -329,17 +321,8 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         ``fixed`` ends the pause of a proof that was missing before. The pauses of an
         engine that refuses all the same go on growing.
         """
-        rest: dict[str, Any] = {}
-        if fixed:
-            rest = {"problem": "", "paused_until": 0, "failures": 0, "failing_since": 0}
+        rest = {**_WORKS, "paused_until": 0} if fixed else {}
         self.filter(pk=pk).update(verified=proof, verified_at=now, **rest)
-
-    @retried
-    def unverified(
-        self, pk: int, problem: str, until: float, now: float, failures: int
-    ) -> None:
-        """Pause, as ``pause``: the engine would not find the ownership proof."""
-        self._pause(pk, until, now, failures, verified="", problem=problem)
 
     @retried
     def answered(self, pk: int, *, succeeded: bool, now: float, **answer: Any) -> None:
@@ -350,34 +333,23 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         """
         if succeeded:
             answer["succeeded_at"] = now
-        self.filter(pk=pk).update(
-            answered_at=now,
-            problem="",
-            failures=0,
-            failing_since=0,
-            paused_until=_if_later("paused_until", now, now),
-            **answer,
-        )
+        paused_until = _if_later("paused_until", now, now)
+        self.filter(pk=pk).update(paused_until=paused_until, **_WORKS, **answer)
 
     @retried
     def pause(
-        self, pk: int, until: float, now: float, failures: int, **answer: Any
+        self, pk: int, until: float, now: float, failures: int, **values: Any
     ) -> None:
         """
         Pause, at least until a time; a longer pause stays.
 
-        ``problem`` of the answer is what somebody has to act on; empty if it may pass.
-        ``failures`` is one more than the caller knew of: several processes that fail
-        at the same moment count as one.
+        ``values`` are those of the answer, if there was one. ``problem`` among them is
+        what somebody has to act on; empty if it may pass. ``failures`` is one more than
+        the caller knew of: several processes that fail at the same moment count as one.
         """
-        if answer["status"] in (401, 403):
+        if values.get("status") in (401, 403):
             # Access was denied: the ownership proof has to be verified again.
-            answer["verified"] = ""
-        self._pause(pk, until, now, failures, answered_at=now, **answer)
-
-    def _pause(
-        self, pk: int, until: float, now: float, failures: int, **values: Any
-    ) -> None:
+            values["verified"] = ""
         self.filter(pk=pk).update(
             failures=failures,
             failing_since=_if_later("failing_since", 0, now, now),
@@ -388,14 +360,8 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
     @retried
     def exhausted(self, pk: int, until: float, now: float, **answer: Any) -> None:
         """Store that the engine takes no more URLs until a time, at least."""
-        self.filter(pk=pk).update(
-            answered_at=now,
-            problem="",
-            failures=0,
-            failing_since=0,
-            exhausted_until=_if_later("exhausted_until", until, now, until),
-            **answer,
-        )
+        exhausted_until = _if_later("exhausted_until", until, now, until)
+        self.filter(pk=pk).update(exhausted_until=exhausted_until, **_WORKS, **answer)
 
     @retried
     def is_paused(self, pk: int, now: float) -> bool:
