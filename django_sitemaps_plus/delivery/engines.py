@@ -39,6 +39,7 @@ from django_sitemaps_plus.engines.base import (
     Refused,
     SitemapStatus,
     TransportError,
+    redacted,
 )
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.robots import shut_out
@@ -161,21 +162,11 @@ def _explained(
     secrets = [options.get(name) for name in hidden]
     option = getattr(error, "option", None)
     if not option:
-        return ("OPTIONS",), f"cannot be used: {_without(str(error), secrets)}"
+        return ("OPTIONS",), f"cannot be used: {redacted(str(error), secrets)}"
     # The problem of an OptionError is the end of a sentence.
-    problem = _without(getattr(error, "problem", str(error)), secrets)
+    problem = redacted(getattr(error, "problem", str(error)), secrets)
     is_missing = isinstance(error, MissingExtra)
     return (option,) if is_missing else ("OPTIONS", option), problem
-
-
-def _without(text: str, secrets: list[Any]) -> str:
-    """Return a text without the values of secret options."""
-    for value in secrets:
-        parts = value.values() if isinstance(value, Mapping) else value
-        for part in parts if isinstance(parts, (list, tuple)) else [parts]:
-            if part:
-                text = text.replace(str(part), Engine.REDACTED)
-    return text
 
 
 # What keeps copies of a site from submitting anything
@@ -373,10 +364,6 @@ def side_by_side(jobs: Iterable[Callable[[], object]], using: str) -> None:
     ``using``: within a transaction, as in a test, or in memory.
     """
     waiting = deque(jobs)
-    if _is_own(using):
-        while waiting:
-            waiting.popleft()()
-        return
     failures: list[Exception] = []
 
     def work() -> None:
@@ -397,7 +384,7 @@ def side_by_side(jobs: Iterable[Callable[[], object]], using: str) -> None:
             connections.close_all()
 
     # This thread takes part.
-    number = min(AT_ONCE, len(waiting)) - 1
+    number = 0 if _is_own(using) else min(AT_ONCE, len(waiting)) - 1
     threads = [
         threading.Thread(target=copy_context().run, args=(work_elsewhere,), daemon=True)
         for _ in range(number)

@@ -412,12 +412,7 @@ class Engine(ABC):
 
     def redact(self, text: str) -> str:
         """Return a text without this engine's secrets, even if percent-encoded."""
-        values = {str(value) for value in self._secrets() if value}
-        values |= {urllib.parse.quote(value, safe="") for value in values}
-        # The longest first: a secret may start with another one.
-        for value in sorted(values, key=len, reverse=True):
-            text = text.replace(value, self.REDACTED)
-        return text
+        return redacted(text, list(self._secrets()))
 
     def _answer_to(
         self, response: Response, outcome: Outcome, message: str, **details: Any
@@ -452,6 +447,16 @@ class Engine(ABC):
         for option in dataclasses.fields(self):
             if option.metadata.get("secret"):
                 yield from _leaves(getattr(self, option.name))
+
+
+def redacted(text: str, secrets: object) -> str:
+    """Return a text without secrets, in nested lists too, even if percent-encoded."""
+    values = set(_leaves(secrets))
+    values |= {urllib.parse.quote(value, safe="") for value in values}
+    # The longest first: a secret may start with another one.
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, Engine.REDACTED)
+    return text
 
 
 def _leaves(value: object) -> Iterator[str]:
