@@ -30,8 +30,8 @@ from django_sitemaps_plus.sitemaps.site import (
 )
 from django_sitemaps_plus.sitemaps.tenants import Tenant
 
-#: Exit codes, beside 0.
-FAILED, MISUSED = 1, 2
+#: The exit code of what cannot be done; what failed has that of ``CommandError``, 1.
+MISUSED = 2
 
 
 def misused(text: str) -> CommandError:
@@ -80,7 +80,7 @@ class SitemapsCommand(BaseCommand):
             sites = _sites(site, options, self.chosen)
             problems = [self._run_for(one, len(sites) > 1, options) for one in sites]
         if any(problems):
-            raise CommandError("\n".join(filter(None, problems)), returncode=FAILED)
+            raise CommandError("\n".join(filter(None, problems)))
 
     def _run_for(self, site: Site, is_one_of_many: bool, options: Any) -> str:
         with working_for(site):
@@ -161,12 +161,12 @@ def _sentences() -> Iterator[None]:
     try:
         yield
     except SitemapsPlusError as error:
-        raise CommandError(str(error), returncode=FAILED) from error
+        raise CommandError(str(error)) from error
     except DatabaseError as error:
         text = f"The database failed: {error}"
         if tables_are_missing(ledger()):
             text = tenants.tables_missing(ledger())
-        raise CommandError(text, returncode=FAILED) from error
+        raise CommandError(text) from error
 
 
 @contextmanager
@@ -228,8 +228,7 @@ def _sites_of_tenants(site: Site) -> list[Site]:
     if not found:
         raise CommandError(
             "No tenant has the tables of django_sitemaps_plus: run 'manage.py "
-            "migrate_schemas', or migrate the database of each tenant.",
-            returncode=FAILED,
+            "migrate_schemas', or migrate the database of each tenant."
         )
     return found
 
