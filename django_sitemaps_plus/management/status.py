@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from django.utils.translation import override
 
@@ -18,12 +18,8 @@ from django_sitemaps_plus.health.words import plain_ago
 _WIDTH, _WIDEST = 80, 100
 
 
-@dataclass(frozen=True)
-class Block:
-    """A heading, and labels with their values; those without one are not printed."""
-
-    heading: str
-    values: Sequence[tuple[str, str]]
+#: A heading, and labels with their values; those without one are not printed.
+Block: TypeAlias = tuple[str, Sequence[tuple[str, str]]]
 
 
 def engine_block(one: EngineHealth) -> Block:
@@ -40,7 +36,7 @@ def engine_block(one: EngineHealth) -> Block:
     answered = plain_ago(state.answered_at)
     if answered and state.status:
         answered += f", with status {state.status}"
-    return Block(
+    return (
         f"{state.engine} for {state.host}" if state.host else state.engine,
         [
             ("Health", f"{health}: {' '.join(rest)}" if rest else health),
@@ -62,7 +58,7 @@ def verified(seconds: float) -> str:
 def sitemap_block(alias: str, one: SitemapStatus) -> Block:
     """Return what an engine says of a sitemap."""
     submitted = ", ".join(f"{kind} {count:,}" for kind, count in one.submitted.items())
-    return Block(
+    return (
         f"{alias} on {one.location}",
         [
             ("Problem", one.problem),
@@ -90,9 +86,9 @@ def _width() -> int:
 def printed(blocks: Iterable[Block]) -> Iterator[str]:
     """Yield the lines of some blocks, no wider than the terminal."""
     width = _width()
-    for block in blocks:
-        yield from textwrap.wrap(block.heading, width, break_on_hyphens=False)
-        shown = [(label, value) for label, value in block.values if value]
+    for heading, values in blocks:
+        yield from textwrap.wrap(heading, width, break_on_hyphens=False)
+        shown = [(label, value) for label, value in values if value]
         indent = 4 + max((len(label) for label, _ in shown), default=0)
         for label, value in shown:
             yield from textwrap.wrap(

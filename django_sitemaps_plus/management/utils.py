@@ -77,7 +77,7 @@ class SitemapsCommand(BaseCommand):
         """Do the work for a site, or for each that this process has; end as it went."""
         self.is_quiet = options["verbosity"] == 0
         with _sentences(), _polite_stop(), as_command():
-            sites = _sites(site, options, self.chosen)
+            sites = _sites(self, site, options)
             problems = [self._run_for(one, len(sites) > 1, options) for one in sites]
         if any(problems):
             raise CommandError("\n".join(filter(None, problems)))
@@ -189,9 +189,7 @@ def _stop(number: int, frame: object) -> None:
 
 
 def _sites(
-    named: str,
-    options: Mapping[str, Any],
-    chosen: Callable[[list[Site], Mapping[str, Any]], list[Site]],
+    command: SitemapsCommand, named: str, options: Mapping[str, Any]
 ) -> list[Site]:
     """Return the sites to work for; raises ``CommandError`` if that is not clear."""
     if named:
@@ -209,7 +207,7 @@ def _sites(
             "--site, or set SITE_ID, or SITEMAPS_PLUS['BASE_URL'] for a single site. "
             f"{known_sites()}"
         )
-    sites = chosen(sites, options)
+    sites = command.chosen(sites, options)
     if len(sites) > 1 and options.get("format") == "json":
         raise misused(f"--format json prints one object: say --site. {known_sites()}")
     names = [*options.get("sections", ()), *options.get("section", ())]

@@ -49,6 +49,14 @@ _QUOTA = (
     "Every URL is submitted again. Engines count them against quotas and against the "
     "site; IndexNow asks for URLs that changed, and for all only after a migration."
 )
+#: What the command may do in place of sending what is due.
+_MODES = {
+    "--dry-run": "do everything but send: look changes up, rebuild pages, fill the "
+    "outbox, and say what would be submitted to whom",
+    "--check": "check the address, robots.txt, keys and credentials",
+    "--status": "show how each engine is doing, and what it says of the sitemap",
+    "--confirm": "submit the removals that are on hold: too many at once",
+}
 
 
 class Command(SitemapsCommand):
@@ -95,19 +103,7 @@ class Command(SitemapsCommand):
             "duration such as '2 00:00:00' (two days); seven days are known",
         )
         what = parser.add_mutually_exclusive_group()
-        for name, text in (
-            (
-                "--dry-run",
-                "do everything but send: look changes up, rebuild pages, fill the "
-                "outbox, and say what would be submitted to whom",
-            ),
-            ("--check", "check the address, robots.txt, keys and credentials"),
-            (
-                "--status",
-                "show how each engine is doing, and what it says of the sitemap",
-            ),
-            ("--confirm", "submit the removals that are on hold: too many at once"),
-        ):
+        for name, text in _MODES.items():
             what.add_argument(name, action="store_true", help=text)
         add(
             "--force",
@@ -310,11 +306,7 @@ class Command(SitemapsCommand):
             blocks = [
                 *map(standing.engine_block, chosen),
                 *(standing.sitemap_block(alias, one) for alias, one in said),
-                *(
-                    standing.Block(one.heading, one.values)
-                    for one in of_apps
-                    if one.heading
-                ),
+                *((one.heading, one.values) for one in of_apps if one.heading),
             ]
             for line in standing.printed(blocks):
                 self.say(line)
@@ -470,13 +462,7 @@ def _checked(name: str, found: CheckResult) -> str:
     return f"{text} {found.fix}" if found.fix else text
 
 
-def _cell(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {count}" for name, count in value.items())
+def _cell(value: str | int | list[str]) -> str:
     if isinstance(value, list):
-        return ", ".join(map(str, value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return "" if value is None else str(value)
+        return ", ".join(value)
+    return f"{value:,}" if isinstance(value, int) else value
