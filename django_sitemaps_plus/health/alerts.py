@@ -139,8 +139,7 @@ def missing_tables() -> Iterator[Alert]:
     """Yield that there are no tables, as W008 does, which runs under no server."""
     if not tables_exist(ledger(), of_apps=True):
         text = gettext("Tables of django_sitemaps_plus are missing.")
-        fix = tenants.migration(ledger())
-        yield Alert(subject=Alert.Subject.SECTIONS, text=text, fix=fix)
+        yield _of_section("", text, fix=tenants.migration(ledger()))
 
 
 def own_alerts(
@@ -197,8 +196,7 @@ def _uninstalled() -> Iterator[Alert]:
             "BACKGROUND is '%(how)s', which cannot be used, so nothing is done in the "
             "background: %(problem)s"
         )
-        text %= {"how": how, "problem": problem}
-        yield Alert(subject=Alert.Subject.SECTIONS, text=text)
+        yield _of_section("", text, how=how, problem=problem)
 
 
 def _unserved() -> Iterator[Alert]:
@@ -214,9 +212,7 @@ def _unserved() -> Iterator[Alert]:
             "No URLconf includes the addresses of the sitemaps. Add %(include)s to "
             "urlpatterns."
         )
-        yield Alert(
-            subject=Alert.Subject.SECTIONS, text=text % {"include": index.INCLUDE}
-        )
+        yield _of_section("", text, include=index.INCLUDE)
 
 
 def _answered_by_others() -> Iterator[Alert]:
@@ -233,9 +229,8 @@ def _answered_by_others() -> Iterator[Alert]:
                 "urlpatterns."
             )
             more = ", …" if len(paths) > _NAMED else ""
-            values = {"paths": ", ".join(paths[:_NAMED]) + more, "view": view}
-            text %= {**values, "include": index.INCLUDE}
-            yield Alert(subject=Alert.Subject.SECTIONS, text=text)
+            named = ", ".join(paths[:_NAMED]) + more
+            yield _of_section("", text, paths=named, view=view, include=index.INCLUDE)
 
 
 def section_alerts(names: Iterable[str]) -> Iterator[Alert]:
@@ -324,6 +319,7 @@ def _vanished(name: str, row: Sums) -> Iterator[Alert]:
 def _of_section(
     name: str, text: str, level: str = Alert.ERROR, fix: str = "", **values: str
 ) -> Alert:
+    """Return an alert of a section, or of all of them, with values in its text."""
     return Alert(
         subject=Alert.Subject.SECTIONS,
         level=level,
@@ -414,49 +410,46 @@ def _engine_alerts(chosen: Iterable[EngineHealth]) -> Iterator[Alert]:
                 "minutes.",
                 one.late,
             )
-            yield Alert(
-                subject=Alert.Subject.ENGINES,
-                name=one.state.engine,
-                text=text % {"engine": one.state.engine, "count": number(one.late)},
-                waiting=one.waiting,
-                fix="manage.py ping_sitemaps",
-            )
+            text %= {"engine": one.state.engine, "count": number(one.late)}
+            yield _of_engine(one, [text], fix="manage.py ping_sitemaps")
         elif one.health is Health.EXHAUSTED and one.waiting:
             yield from _without_quota(one)
 
 
 def _without_quota(one: EngineHealth) -> Iterator[Alert]:
     """Yield that something has waited for a day for an engine's quota."""
-    if one.waiting_since < time.time() - _QUOTA_DAY:
+    since = one.waiting_since
+    if since < time.time() - _QUOTA_DAY:
         text = gettext("The quota of %(engine)s is used up.")
-        waits = _what_waits(one.waiting)
-        began = gettext("It began %(time)s.") % {"time": ago(one.waiting_since)}
-        yield Alert(
-            subject=Alert.Subject.ENGINES,
-            level=Alert.NOTE,
-            name=one.state.engine,
-            text=" ".join([text % {"engine": one.state.engine}, *waits, began]),
-            since=one.waiting_since,
-            waiting=one.waiting,
-        )
+        said = [text % {"engine": one.state.engine}, *_what_waits(one.waiting)]
+        yield _of_engine(one, [*said, _began(since)], level=Alert.NOTE, since=since)
 
 
 def _failing(one: EngineHealth) -> Alert:
     """Return why an engine cannot be notified, since when, and how much waits."""
-    alias, since = one.state.engine, one.state.failing_since
+    since = one.state.failing_since
     is_new = one.health is Health.PAUSED and time.time() - since < LATE
     text = gettext("%(engine)s cannot be notified: %(reason)s")
     reason = one.reason.rstrip(".") + "."
-    parts = [text % {"engine": alias, "reason": reason}]
-    if since:
-        parts.append(gettext("It began %(time)s.") % {"time": ago(since)})
+    said = [text % {"engine": one.state.engine, "reason": reason}]
+    said += [_began(since)] if since else []
+    said += _what_waits(one.waiting)
+    level = Alert.WARNING if is_new else Alert.ERROR
+    return _of_engine(one, said, level=level, since=since)
+
+
+def _began(since: float) -> str:
+    return gettext("It began %(time)s.") % {"time": ago(since)}
+
+
+def _of_engine(one: EngineHealth, sentences: Iterable[str], **values: Any) -> Alert:
+    """Return an alert of an engine, for which something may wait."""
     return Alert(
         subject=Alert.Subject.ENGINES,
-        name=alias,
-        level=Alert.WARNING if is_new else Alert.ERROR,
-        text=" ".join([*parts, *_what_waits(one.waiting)]),
-        since=since,
+        name=one.state.engine,
+        text=" ".join(sentences),
         waiting=one.waiting,
+        **values,
     )
 
 

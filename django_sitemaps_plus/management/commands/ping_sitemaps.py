@@ -140,23 +140,18 @@ class Command(SitemapsCommand):
         self.aliases = utils.known_only(options["engine"], known, "engine") or known
         if options["check"]:
             return self._check()
-        if is_asked:
-            self._refuse_urls()
+        if is_asked and not any(_takes_requests(engines()[a]) for a in self.aliases):
+            names = ", ".join(self.aliases)
+            raise misused(
+                f"No URL of a page can be submitted to {names}. Leave out --url, --all "
+                "and --since."
+            )
         self.site = self.site_address()
         if options["status"]:
             return self._status()
         is_free = options["force"] or not engines()
         self.refusal = "" if is_free else why_refused()
         return self._dry_run() if options["dry_run"] else self._deliver()
-
-    def _refuse_urls(self) -> None:
-        """Refuse URLs for engines that take none."""
-        if not any(_takes_requests(engines()[alias]) for alias in self.aliases):
-            names = ", ".join(self.aliases)
-            raise misused(
-                f"No URL of a page can be submitted to {names}. Leave out --url, --all "
-                "and --since."
-            )
 
     # Submitting
 
@@ -319,11 +314,8 @@ class Command(SitemapsCommand):
         return "\n".join([*wrong, *failed])
 
     def _confirm(self) -> str:
-        waiting = url_changes().filter(on_hold=True).order_by()
-        if self.sections:
-            waiting = waiting.filter(section__in=self.sections)
-        held = waiting.values_list("section", flat=True).distinct()
-        names = {*self.sections, *held}
+        held = url_changes().filter(on_hold=True).order_by()
+        names = self.sections or held.values_list("section", flat=True).distinct()
         done = {name: gate.confirm(name) for name in sorted(names)}
         if self.as_json:
             self.print_json(confirmed=done)
@@ -450,9 +442,7 @@ def _state(one: EngineHealth) -> dict[str, Any]:
 
 
 def _when(seconds: float) -> str:
-    if not seconds:
-        return ""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else ""
 
 
 def _checked(name: str, found: CheckResult) -> str:
