@@ -43,16 +43,8 @@ def submit(engine: Engine, batch: Batch) -> Answer:
             raise TypeError(f"submit() returned {type(answer).__name__}")
     except NoThread:
         raise
-    except Refused as error:
-        answer = dataclasses.replace(error.answer, is_unsent=True)
-    except (NoToken, TransportError) as error:
-        is_missing = isinstance(error, NoToken) and not error.may_pass
-        answer = Answer(
-            outcome=Outcome.UNAVAILABLE,
-            status=0 if is_missing else None,
-            message=str(error),
-            is_unsent=error.is_unsent,
-        )
+    except _NO_ANSWER as error:
+        answer = error.answer
     except Exception as error:
         text = engine.redact(_text_of(error))
         logger.error("Engine %r: %s", engine.alias, text)

@@ -131,17 +131,17 @@ class NoToken(EngineError):
     """
     There is no access token; the message says why.
 
-    ``may_pass``: whoever gives out tokens could not be asked just now.
+    ``may_pass``: whoever gives out tokens could not be asked just now. ``answer`` is
+    what it counts as, ``fix`` what to do about it.
     """
 
     def __init__(self, message: str, *, may_pass: bool = False) -> None:
         super().__init__(message)
-        self.may_pass = may_pass
-        #: What to do about it.
+        status = None if may_pass else 0
+        self.answer = Answer(
+            outcome=Outcome.UNAVAILABLE, status=status, message=message, is_unsent=True
+        )
         self.fix = f"Check {'the network' if may_pass else _CREDENTIALS}."
-
-    #: Whether the engine cannot have received the request.
-    is_unsent = True
 
 
 class TransportError(EngineError):
@@ -150,7 +150,7 @@ class TransportError(EngineError):
 
     ``stage`` is where the request failed: "url", "name", "private" (the address),
     "connection", "tls", "request" or "answer". In the last two the engine may have
-    received it.
+    received it. ``answer`` is what it counts as.
     """
 
     #: What to do about it.
@@ -159,11 +159,10 @@ class TransportError(EngineError):
     def __init__(self, stage: str, message: str) -> None:
         super().__init__(message)
         self.stage = stage
-
-    @property
-    def is_unsent(self) -> bool:
-        """Whether the engine cannot have received the request."""
-        return self.stage not in ("request", "answer")
+        is_unsent = stage not in ("request", "answer")
+        self.answer = Answer(
+            outcome=Outcome.UNAVAILABLE, message=message, is_unsent=is_unsent
+        )
 
 
 class Refused(EngineError):
@@ -175,7 +174,7 @@ class Refused(EngineError):
 
     def __init__(self, answer: Answer, fix: str) -> None:
         super().__init__(answer.message)
-        self.answer = answer
+        self.answer = dataclasses.replace(answer, is_unsent=True)
         self.fix = fix
 
 

@@ -247,12 +247,7 @@ class IndexNow(Engine):
                 timeout=self.timeout,
             )
         except TransportError as error:
-            answer = Answer(
-                outcome=Outcome.UNAVAILABLE,
-                message=str(error),
-                is_unsent=error.is_unsent,
-            )
-            return answer, False
+            return error.answer, False
         return self._read(name, response, batch)
 
     def _payload(self, batch: Batch) -> dict[str, Any]:
