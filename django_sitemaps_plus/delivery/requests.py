@@ -41,21 +41,16 @@ def given(urls: Iterable[str], site: SiteAddress) -> list[tuple[str, str]]:
 
 def since(moment: float, sections: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield each URL to which something happened since a time, as far as stored."""
-    last = 0
-    seen = set[str]()
-    while True:
-        rows = url_changes().filter(pk__gt=last, at__gte=moment)
-        rows = rows.exclude(queued_at=None)
-        if sections:
-            rows = rows.filter(section__in=sections)
-        some = list(rows.order_by("pk")[:ROWS])
+    last, seen = 0, set[str]()
+    rows = url_changes().filter(at__gte=moment).exclude(queued_at=None).order_by("pk")
+    if sections:
+        rows = rows.filter(section__in=sections)
+    while some := list(rows.filter(pk__gt=last)[:ROWS]):
         for row in some:
             digest = digest_of(row.location)
             if digest not in seen:
                 seen.add(digest)
                 yield row.location, row.section
-        if not some:
-            return
         last = some[-1].pk
 
 

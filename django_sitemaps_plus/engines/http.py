@@ -502,8 +502,8 @@ def _names_error(response: Response) -> bool:
         return said is False or _has_error(response.text)
     # What is deeper may repeat what was sent.
     top = said if isinstance(said, list) else [said, *said.values()]
-    return any(_is_error(one) for one in top if isinstance(one, dict)) or (
-        isinstance(said, list) and any(_has_error(one) for one in said)
+    return any(
+        _is_error(one) if isinstance(one, dict) else _has_error(one) for one in top
     )
 
 
