@@ -332,7 +332,7 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         A pause that another process was asked for meanwhile stays.
         """
         if succeeded:
-            answer["succeeded_at"] = now
+            answer["succeeded_at"] = answer["answered_at"]
         paused_until = _if_later("paused_until", now, now)
         self.filter(pk=pk).update(paused_until=paused_until, **_WORKS, **answer)
 
