@@ -35,10 +35,8 @@ from django_sitemaps_plus.engines.base import (
     CheckResult,
     Engine,
     MissingExtra,
-    NoToken,
-    Refused,
+    NoAnswer,
     SitemapStatus,
-    TransportError,
     redacted,
 )
 from django_sitemaps_plus.exceptions import ConfigurationError
@@ -342,7 +340,7 @@ def reports_of(engine: Engine, locations: Sequence[str]) -> list[SitemapStatus]:
     """Return an engine's reports on sitemaps."""
     try:
         return engine.status(locations)
-    except (NoToken, Refused, TransportError) as error:
+    except NoAnswer as error:
         problem = str(error)
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"

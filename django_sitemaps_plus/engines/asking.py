@@ -17,16 +17,12 @@ from .base import (
     Batch,
     CheckResult,
     Engine,
+    NoAnswer,
     NoThread,
-    NoToken,
     Outcome,
-    Refused,
-    TransportError,
 )
 
 logger = logging.getLogger("django_sitemaps_plus")
-
-_NO_ANSWER = (NoToken, Refused, TransportError)
 
 
 def submit(engine: Engine, batch: Batch) -> Answer:
@@ -43,7 +39,7 @@ def submit(engine: Engine, batch: Batch) -> Answer:
             raise TypeError(f"submit() returned {type(answer).__name__}")
     except NoThread:
         raise
-    except _NO_ANSWER as error:
+    except NoAnswer as error:
         answer = error.answer
     except Exception as error:
         text = engine.redact(_text_of(error))
@@ -79,7 +75,7 @@ def check_engine(
     """Check everything that submissions need."""
     try:
         return [_clean(engine, one) for one in engine.check(origin, force=force)]
-    except _NO_ANSWER as error:
+    except NoAnswer as error:
         return [_problem(engine, str(error), error.fix)]
     except Exception as error:
         problem = _text_of(error).rstrip(".")

@@ -11,9 +11,10 @@ Its errors::
     ├── OptionError                        also a ValueError: an invalid option
     │   └── MissingExtra                   a package that the engine needs is missing
     ├── NoThread                           this process can send nothing any more
-    ├── NoToken                            an engine wants a token, and there is none
-    ├── Refused                            what had to be asked first was refused
-    └── TransportError                     a request that got no answer
+    └── NoAnswer                           do not raise directly
+        ├── NoToken                        an engine wants a token, and there is none
+        ├── Refused                        what had to be asked first was refused
+        └── TransportError                 a request that got no answer
 
 An engine's constructor raises ``OptionError``, and nothing else does. Its methods may
 raise the others: ``asking`` turns them into answers, except ``NoThread``, where nothing
@@ -124,58 +125,58 @@ class NoThread(EngineError):
     """
 
 
-_CREDENTIALS = "the option 'credentials'"
+class NoAnswer(EngineError):
+    """
+    Nothing was submitted, as far as is known. Do not raise directly.
+
+    ``answer`` is what it counts as, and says why; ``fix`` is what to do about it.
+    """
+
+    def __init__(self, answer: Answer, fix: str) -> None:
+        super().__init__(answer.message)
+        self.answer = answer
+        self.fix = fix
 
 
-class NoToken(EngineError):
+class NoToken(NoAnswer):
     """
     There is no access token; the message says why.
 
-    ``may_pass``: whoever gives out tokens could not be asked just now. ``answer`` is
-    what it counts as, ``fix`` what to do about it.
+    ``may_pass``: whoever gives out tokens could not be asked just now.
     """
 
     def __init__(self, message: str, *, may_pass: bool = False) -> None:
-        super().__init__(message)
         status = None if may_pass else 0
-        self.answer = Answer(
+        answer = Answer(
             outcome=Outcome.UNAVAILABLE, status=status, message=message, is_unsent=True
         )
-        self.fix = f"Check {'the network' if may_pass else _CREDENTIALS}."
+        what = "the network" if may_pass else "the option 'credentials'"
+        super().__init__(answer, f"Check {what}.")
 
 
-class TransportError(EngineError):
+class TransportError(NoAnswer):
     """
     There is no answer. The message is one sentence without the path of a URL.
 
     ``stage`` is where the request failed: "url", "name", "private" (the address),
     "connection", "tls", "request" or "answer". In the last two the engine may have
-    received it. ``answer`` is what it counts as.
+    received it.
     """
-
-    #: What to do about it.
-    fix = "Check 'endpoint' and the network."
 
     def __init__(self, stage: str, message: str) -> None:
-        super().__init__(message)
-        self.stage = stage
         is_unsent = stage not in ("request", "answer")
-        self.answer = Answer(
+        answer = Answer(
             outcome=Outcome.UNAVAILABLE, message=message, is_unsent=is_unsent
         )
+        super().__init__(answer, "Check 'endpoint' and the network.")
+        self.stage = stage
 
 
-class Refused(EngineError):
-    """
-    A question was refused without whose answer nothing can be submitted.
-
-    ``answer`` says why, ``fix`` what to do about it.
-    """
+class Refused(NoAnswer):
+    """A question was refused without whose answer nothing can be submitted."""
 
     def __init__(self, answer: Answer, fix: str) -> None:
-        super().__init__(answer.message)
-        self.answer = dataclasses.replace(answer, is_unsent=True)
-        self.fix = fix
+        super().__init__(dataclasses.replace(answer, is_unsent=True), fix)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
