@@ -25,10 +25,9 @@ from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 from django.db import connections
 from django.db.models import TextChoices
-from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.conf import NAME, get_settings, options_of, refusal
+from django_sitemaps_plus.conf import NAME, get_settings, imported, options_of, refusal
 from django_sitemaps_plus.engines import retired
 from django_sitemaps_plus.engines.addresses import is_private
 from django_sitemaps_plus.engines.base import (
@@ -76,17 +75,8 @@ def backend(alias: str) -> type[Engine]:
     entry = options_of(get_settings().ENGINES[alias], _KEYS, "keys", example, *here)
     if "BACKEND" not in entry:
         raise refusal(f"needs a 'BACKEND', for example {example}.", *here)
-    path = entry["BACKEND"]
-    try:
-        engine = import_string(path)
-    except (ImportError, AttributeError, TypeError) as error:
-        problem = f"is {path!r}, which cannot be imported: {error}"
-        raise refusal(problem, *here, "BACKEND") from error
-    if not (isinstance(engine, type) and issubclass(engine, Engine)):
-        base = f"{Engine.__module__}.Engine"
-        problem = f"is {path!r}, which is not a subclass of {base}."
-        raise refusal(problem, *here, "BACKEND")
-    return engine
+    name = f"{Engine.__module__}.Engine"
+    return imported(entry["BACKEND"], Engine, name, *here, "BACKEND")  # type: ignore[type-abstract]  # the base
 
 
 def make(alias: str) -> Engine:
