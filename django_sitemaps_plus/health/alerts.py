@@ -496,16 +496,11 @@ def _unknown() -> Iterator[Alert]:
             "sent to it. Add it again under this alias until what waits is sent; after "
             "seven days it is deleted."
         )
-        text %= {"engine": state.engine}
-        yield Alert(
-            subject=Alert.Subject.ENGINES,
-            name=state.engine,
-            # Who takes out an engine that fails means to.
-            level=Alert.WARNING if state.failures or state.problem else Alert.ERROR,
-            text=" ".join([text, *_what_waits(state.waiting_n)]),
-            since=state.waiting_since,
-            waiting=state.waiting_n,
-        )
+        one = EngineHealth.of(state, "", engines())
+        said = [text % {"engine": state.engine}, *_what_waits(one.waiting)]
+        # Who takes out an engine that fails means to.
+        level = Alert.WARNING if state.failures or state.problem else Alert.ERROR
+        yield _of_engine(one, said, level=level, since=one.waiting_since)
 
 
 def _on_hold() -> Iterator[Alert]:
