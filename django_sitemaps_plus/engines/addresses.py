@@ -13,8 +13,9 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _URL = re.compile(r"[!-~]+")
 #: Endings of names that no public site has: RFC 6761, RFC 6762, RFC 9476 and ICANN.
 _PRIVATE = (".localhost", ".local", ".test", ".invalid", ".internal", ".alt", ".lan")
-#: RFC 6052: IPv4 addresses as DNS64 writes them.
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+#: Those whose last 32 bits are an IPv4 address: mapped ones, and as DNS64 writes them
+#: (RFC 6052).
+_WITH_IPV4 = tuple(map(ipaddress.ip_network, ("::ffff:0:0/96", "64:ff9b::/96")))
 #: Networks that some versions of Python take for public ones.
 #: https://www.iana.org/assignments/iana-ipv6-special-registry
 _RESERVED = tuple(
@@ -126,11 +127,8 @@ def is_private(host: str) -> bool:
     except ValueError:
         name = name.rstrip(".").lower()
         return "." not in name or name.endswith(_PRIVATE)
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            return is_private(str(address.ipv4_mapped))
-        if address in _NAT64:
-            return is_private(str(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)))
+    if any(address in network for network in _WITH_IPV4):
+        return is_private(str(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)))
     if any(address in network for network in _RESERVED):
         return True
     return not address.is_global or address.is_multicast
