@@ -515,15 +515,10 @@ def _is_error(said: Mapping[str, object]) -> bool:
         (_SUCCESS.fullmatch(name) and _is_nothing(value, _FALSE))
         or (name in _RESULTS and str(value).lower() == "false")
         or (_CODE.fullmatch(name) and _REFUSED.fullmatch(str(value)))
-        or _is_named(name, value)
+        or (_ERROR_NAME.search(name) and not _is_nothing(value, _NOTHING))
+        or _has_error(value)
         for name, value in given.items()
     )
-
-
-def _is_named(name: str, value: object) -> bool:
-    """Return whether a value within JSON, or its name, names an error."""
-    is_meant = _ERROR_NAME.search(name) and not _is_nothing(value, _NOTHING)
-    return bool(is_meant) or _has_error(value)
 
 
 def _is_nothing(value: object, words: Collection[str]) -> bool:

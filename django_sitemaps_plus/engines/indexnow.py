@@ -225,7 +225,8 @@ class IndexNow(Engine):
         folder = (self.key_location or "/").rpartition("/")[0] + "/"
         if folder == "/":
             return None
-        below = sum(_path(url).startswith(folder) for url in batch.urls)
+        paths = [urllib.parse.urlsplit(url).path for url in batch.urls]
+        below = sum(path.startswith(folder) for path in paths)
         if below == len(batch.urls):
             return None
         problem = (
@@ -314,7 +315,3 @@ def _host(origin: str) -> str:
 def _host_of(host: str) -> str:
     """Return the host of a Host header or a setting, without its port."""
     return _host(f"//{host}")
-
-
-def _path(url: str) -> str:
-    return urllib.parse.urlsplit(url).path or "/"

@@ -54,7 +54,7 @@ class Webhook(Engine):
         """
         super().__post_init__()
         check_url("url", self.url, plain=True)
-        if not _is_secret(self.secret):
+        if not isinstance(self.secret, str) or len(self.secret) < _SHORTEST:
             raise OptionError(
                 "secret",
                 f"must be text of {_SHORTEST} characters or more. Create one: "
@@ -99,10 +99,6 @@ def signature(secret: str, delivery: str, seconds: int, body: bytes) -> str:
     signed = f"{delivery}.{seconds}.".encode() + body
     digest = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
     return f"t={seconds},v1={digest}"
-
-
-def _is_secret(value: object) -> bool:
-    return isinstance(value, str) and len(value) >= _SHORTEST
 
 
 def _document(batch: Batch) -> dict[str, object]:
