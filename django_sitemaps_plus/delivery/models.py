@@ -42,10 +42,6 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
         grouped = self.order_by().values("engine").annotate(n=Count("pk"))
         return Coalesce(Subquery(grouped.values("n")), 0)
 
-    def waiting(self, engine: str, host: str) -> SubmissionQuerySet:
-        """Return what is to be submitted to an engine, now or later."""
-        return self.filter(engine=engine, host=host, due_at__isnull=False)
-
     def due(
         self, engine: str, host: str, now: float, sections: Iterable[str] = ()
     ) -> SubmissionQuerySet:

@@ -238,23 +238,19 @@ def _join(engine: Engine, notices: Mapping[str, Notice]) -> set[str]:
     locked_rows = _live(notices).order_by("pk").select_for_update()
     rows = [row for row in locked_rows if row.engine == engine.alias]
     for row in rows:
-        _join_one(row, engine, notices[row.digest])
+        item = notices[row.digest]
+        row.section = item.section
+        if row.state != State.SENDING:
+            row.kind = _merged(engine, row.kind, item, is_heard=row.attempts > 0)
+        elif row.again:
+            row.again = _merged(engine, row.again, item)
+        else:
+            # It may have been sent before this change.
+            row.again = item.kind
     Submission.objects.on_site().bulk_update(
         rows, ["kind", "section", "again"], batch_size=ROWS
     )
     return {row.digest for row in rows}
-
-
-def _join_one(row: Submission, engine: Engine, item: Notice) -> None:
-    """Add a notice to a submission."""
-    row.section = item.section
-    if row.state != State.SENDING:
-        row.kind = _merged(engine, row.kind, item, is_heard=row.attempts > 0)
-    elif row.again:
-        row.again = _merged(engine, row.again, item)
-    else:
-        # It may have been sent before this change.
-        row.again = item.kind
 
 
 def _live(digests: Iterable[str]) -> SubmissionQuerySet:

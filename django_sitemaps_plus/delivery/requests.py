@@ -96,9 +96,10 @@ def plan(
     now = database_time(ledger())
     plans: dict[tuple[str, str], Plan] = {}
     paused = set[tuple[str, str]]()
+    waits = Submission.objects.on_site().filter(due_at__isnull=False)
     for state in EngineState.objects.on_site().filter(engine__in=aliases):
         place = state.engine, state.host
-        rows = Submission.objects.on_site().waiting(*place)
+        rows = waits.filter(engine=state.engine, host=state.host)
         if not state.problem and max(state.paused_until, state.exhausted_until) > now:
             paused.add(place)
         waiting = rows.filter(section__in=sections) if sections else rows
