@@ -249,7 +249,10 @@ class BackgroundThread:
                 due.notify_in(wait)
         if due.rebuild_at <= now:
             due.rebuild_at = math.inf
-            rest = None if self._ends else self._rebuild_page()
+            waiting = sum(one.rebuild_at < math.inf for one in self._due.values())
+            rest = None
+            if not self._ends:
+                rest = background.rebuild_page(self._leisure, waiting)
             if rest is not None:
                 due.rebuild_at = time.monotonic() + max(_PAUSE, rest)
                 due.is_changed = True
@@ -281,12 +284,6 @@ class BackgroundThread:
         due.tell_from = time.monotonic() + rest
         if wait is not None:
             due.tell_in(wait)
-
-    def _rebuild_page(self) -> float | None:
-        from .background import rebuild_page
-
-        waiting = sum(due.rebuild_at < math.inf for due in self._due.values())
-        return rebuild_page(self._leisure, waiting)
 
     def _next_at(self) -> float:
         """Return when there is something to do, by the monotonic clock."""
