@@ -13,7 +13,7 @@ import dataclasses
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -271,9 +271,14 @@ class EngineHealth:
         return until
 
     @classmethod
-    def all(cls, refusal: str, sections: Sequence[str] = ()) -> list[EngineHealth]:
+    def all(
+        cls,
+        refusal: str,
+        sections: Sequence[str] = (),
+        aliases: Collection[str] | None = None,
+    ) -> list[EngineHealth]:
         """
-        Return how each engine of the settings is doing, in their order.
+        Return how each engine of the settings is doing, or some, in their order.
 
         ``refusal`` is why nothing may be submitted at all, if so. By one query; what
         waits is of some sections, or of all. Raises ``ConfigurationError`` for an
@@ -288,6 +293,7 @@ class EngineHealth:
         return [
             cls.of(state, refusal, engines())
             for alias in engines()
+            if aliases is None or alias in aliases
             for state in rows.get(alias, [EngineState(engine=alias, host=host)])
         ]
 

@@ -156,11 +156,7 @@ def own_alerts(
         result += _late_changes()
     if Alert.Subject.ENGINES in subjects and engines():
         why = why_refused() if refusal is None else refusal
-        chosen = [
-            one
-            for one in EngineHealth.all(why)
-            if aliases is None or one.state.engine in aliases
-        ]
+        chosen = EngineHealth.all(why, aliases=aliases)
         result += [*_refused(chosen, why), *_engine_alerts(chosen), *_failed(chosen)]
         result += _unknown()
     if Alert.Subject.URLS in subjects:

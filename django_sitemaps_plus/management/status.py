@@ -1,4 +1,8 @@
-"""How engines are doing and what they say of sitemaps, as commands print it."""
+"""
+How engines are doing and what they say of sitemaps, as commands print it.
+
+In the active language: they make it English.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,6 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
-
-from django.utils.translation import override
 
 from django_sitemaps_plus.delivery.engines import EngineHealth, engines
 from django_sitemaps_plus.engines.base import SitemapStatus
@@ -25,14 +27,11 @@ Block: TypeAlias = tuple[str, Sequence[tuple[str, str]]]
 def engine_block(one: EngineHealth) -> Block:
     """Return how an engine is doing for one host."""
     state = one.state
-    engine = engines().get(state.engine)
-    message = state.message if engine is None else engine.redact(state.message)
-    with override("en"):
-        health = str(one.health.label)
+    message = engines()[state.engine].redact(state.message)
+    health = str(one.health.label)
     rest = [one.reason] if one.reason else []
     if one.next_try is not None:
-        with override("en"):
-            rest.append(f"Next try {words.until(one.next_try)}.".replace("\xa0", " "))
+        rest.append(f"Next try {words.until(one.next_try)}.".replace("\xa0", " "))
     answered = plain_ago(state.answered_at)
     if answered and state.status:
         answered += f", with status {state.status}"

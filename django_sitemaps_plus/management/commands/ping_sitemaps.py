@@ -6,7 +6,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.utils.dateparse import parse_date, parse_datetime, parse_duration
 from django.utils.timezone import get_default_timezone, is_naive, localtime
@@ -38,6 +38,8 @@ from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.signals import urls_changed
 from django_sitemaps_plus.sitemaps.registry import registry
 
+#: Locations, and their sections.
+_Asked: TypeAlias = Iterable[tuple[str, str]]
 #: Incompatible options: by option, those that would do nothing with it.
 _IDLE = {
     "check": ("url", "all", "since", "section"),
@@ -149,13 +151,22 @@ class Command(SitemapsCommand):
         self.site = self.site_address()
         if options["status"]:
             return self._status()
-        is_free = options["force"] or not engines()
-        self.refusal = "" if is_free else why_refused()
-        return self._dry_run() if options["dry_run"] else self._deliver()
+        asked = self._asked()
+        refusal = "" if options["force"] or not engines() else why_refused()
+        if refusal:
+            lists = ["plan"] if options["dry_run"] else ["lines", "waiting", "troubles"]
+            if self.as_json:
+                self.print_json(refusal=refusal, **{name: [] for name in lists})
+            return refusal
+        rebuilding = self.progress("{:,} pages rebuilt so far")
+        unread = background.prepare(self.site, rebuilding)
+        if options["dry_run"]:
+            return self._dry_run(asked, unread)
+        return self._deliver(asked, unread)
 
     # Submitting
 
-    def _asked(self) -> Iterable[tuple[str, str]]:
+    def _asked(self) -> _Asked:
         """Return what is asked for beside what is due: locations and sections."""
         if self.options["all"]:
             self.warn(_QUOTA)
@@ -171,32 +182,17 @@ class Command(SitemapsCommand):
         except LocationError as error:
             raise misused(f"--url: {error}") from error
 
-    def _dry_run(self) -> str:
-        asked = self._asked()
-        found, unread = list[requests.Plan](), list[str]()
-        if not self.refusal:
-            unread = self._prepare()
-            self._warn_of_holds()
-            found = requests.plan(asked, self.site, self.aliases, self.sections)
+    def _dry_run(self, asked: _Asked, unread: Sequence[str]) -> str:
+        self._warn_of_holds()
+        found = requests.plan(asked, self.site, self.aliases, self.sections)
         plans = list(map(asdict, found))
         if self.as_json:
-            self.print_json(refusal=self.refusal, plan=plans)
-        elif not self.refusal:
+            self.print_json(refusal="", plan=plans)
+        else:
             self._table(plans, empty="Nothing to send.")
-        return self.refusal or _unread(unread)
+        return _unread(unread)
 
-    def _prepare(self) -> list[str]:
-        """Do all that comes before sending; return which sections cannot be read."""
-        rebuilding = self.progress("{:,} pages rebuilt so far")
-        return background.prepare(self.site, rebuilding)
-
-    def _deliver(self) -> str:
-        asked = self._asked()
-        if self.refusal:
-            if self.as_json:
-                self.print_json(refusal=self.refusal, lines=[], waiting=[], troubles=[])
-            return self.refusal
-        unread = self._prepare()
+    def _deliver(self, asked: _Asked, unread: Sequence[str]) -> str:
         asking = self.progress("{:,} URLs asked for so far")
         outbox.request(asked, self.site, self.aliases, asking)
         sending = self.progress(
@@ -217,7 +213,8 @@ class Command(SitemapsCommand):
         self._warn_of_holds()
         results = [one for one in report.results if one.requests or one.note]
         lines = list(map(asdict, results))
-        waiting = [one for one in self._engines("", self.sections) if one.waiting]
+        every = EngineHealth.all("", self.sections, self.aliases)
+        waiting = [one for one in every if one.waiting]
         names = self.sections or list(registry.sources())
         with override("en"):
             wrong = [one for one in names if one not in unread]
@@ -252,13 +249,6 @@ class Command(SitemapsCommand):
             for alert in attention.own_alerts([Alert.Subject.URLS]):
                 self.warn(alert.sentence)
 
-    def _engines(
-        self, refusal: str, sections: Sequence[str] = ()
-    ) -> list[EngineHealth]:
-        """Return how the chosen engines are doing."""
-        every = EngineHealth.all(refusal, sections)
-        return [one for one in every if one.state.engine in self.aliases]
-
     # How they stand
 
     def _check(self) -> str:
@@ -274,17 +264,17 @@ class Command(SitemapsCommand):
         is_ready = all(one.is_good for _, one in found)
         return "" if is_ready else "Not ready: see the lines marked WRONG."
 
+    @override("en")
     def _status(self) -> str:
         refusal = why_refused()
-        chosen = self._engines(refusal)
+        chosen = EngineHealth.all(refusal, aliases=self.aliases)
         addresses = list(index.index_places(self.site))
         said = [
             (alias, one)
             for alias in self.aliases
             for one in reports_of(engines()[alias], addresses)
         ]
-        with override("en"):
-            alerts = attention.alerts(aliases=self.aliases, refusal=refusal)
+        alerts = attention.alerts(aliases=self.aliases, refusal=refusal)
         late = sum(one.late for one in chosen)
         standings = list(hooks.status())
         of_apps = [one for one in standings if not isinstance(one, hooks.Failed)]
