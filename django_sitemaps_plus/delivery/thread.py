@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings as django_settings
@@ -269,7 +269,7 @@ class BackgroundThread:
         """Have apps do what is due, and come back for more: no request may come."""
         from .background import of_each_site, work_of_apps
 
-        wait = of_each_site(partial(work_of_apps, self._is_ending))
+        wait = of_each_site(lambda site: work_of_apps(self._is_ending))
         if wait is not None:
             due.notify_in(wait + _SETTLE)
 
@@ -278,7 +278,7 @@ class BackgroundThread:
         from .background import of_each_site
 
         due.tell_at, begun = math.inf, time.thread_time()
-        wait = of_each_site(partial(hooks.rebuilt, self._is_ending, is_asked=False))
+        wait = of_each_site(lambda _: hooks.rebuilt(self._is_ending, is_asked=False))
         used = time.thread_time() - begun
         rest = used * (1 / get_settings().BACKGROUND_SHARE - 1)
         due.tell_from = time.monotonic() + rest

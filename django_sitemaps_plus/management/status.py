@@ -32,7 +32,7 @@ def engine_block(one: EngineHealth) -> Block:
     rest = [one.reason] if one.reason else []
     if one.next_try is not None:
         rest.append(f"Next try {words.until(one.next_try)}.".replace("\xa0", " "))
-    answered = plain_ago(state.answered_at)
+    verified, answered = plain_ago(state.verified_at), plain_ago(state.answered_at)
     if answered and state.status:
         answered += f", with status {state.status}"
     return (
@@ -44,14 +44,9 @@ def engine_block(one: EngineHealth) -> Block:
             ("Last answer", answered),
             # What keeps it from working stands above.
             ("It says", "" if message == one.reason else message),
-            ("Ownership", verified(state.verified_at)),
+            ("Ownership", f"verified {verified}" if verified else ""),
         ],
     )
-
-
-def verified(seconds: float) -> str:
-    """Return when the ownership proof was found; empty if it never was."""
-    return f"verified {plain_ago(seconds)}" if seconds else ""
 
 
 def sitemap_block(alias: str, one: SitemapStatus) -> Block:

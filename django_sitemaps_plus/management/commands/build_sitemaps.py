@@ -105,7 +105,6 @@ class Command(SitemapsCommand):
         if enqueue and wanted:
             self._enqueue(enqueue, wanted, _JOBS if jobs is None else jobs)
             return ""
-        self._is_wordy = options["verbosity"] > 1
         self._bad: list[str] = []
         self._bad_rows = 0
         failed = [name for name in wanted if not self._work(name)]
@@ -182,7 +181,7 @@ class Command(SitemapsCommand):
             self.complain(f"{start} {describe(error)}")
             return False
         self._print(done)
-        if self._is_wordy and source.key is not None:
+        if options["verbosity"] > 1 and source.key is not None:
             self.say(f"  {Reader(source, PLACEHOLDER_SITE).read_as}")
         return not done.errors
 
