@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 OURS = "django-sitemaps-plus"
 #: The most characters of an answer's body that are stored.
 EXCERPT = 500
+#: How somebody gets a secret.
+CREATE_ONE = 'Create one: python -c "import secrets; print(secrets.token_hex(16))"'
 #: What can happen to a URL.
 EVENTS = ("added", "changed", "removed")
 #: That sitemaps are served with other bytes.

@@ -21,6 +21,7 @@ from django_sitemaps_plus.protocol.values import matches
 from . import http, own_files
 from .addresses import Target, check_url
 from .base import (
+    CREATE_ONE,
     Answer,
     Batch,
     CheckResult,
@@ -65,11 +66,10 @@ _NAMES_URLS = "urllist"
 
 #: What the message of each 403 ends with.
 _SEE = f"See {page('indexnow-403')}."
-_CREATE = 'Create one: python -c "import secrets; print(secrets.token_hex(16))"'
 _STICKY = (
     "refuses the key for this site (403 UserForbiddedToAccessSite), although the key "
     "file is correct. It once found no key file, and now distrusts the key for good. "
-    f"Use a new key, and move this one to 'old_keys'. {_CREATE}"
+    f"Use a new key, and move this one to 'old_keys'. {CREATE_ONE}"
 )
 _KEY_FILE_IS_GOOD = (
     "refuses the key (403), although the key file looks correct from here. Check that "
@@ -134,7 +134,7 @@ class IndexNow(Engine):
         """
         host = _host(batch.origin)
         if not self._key_of(host):
-            text = f"There is no key for {host}. {_CREATE}"
+            text = f"There is no key for {host}. {CREATE_ONE}"
             return Answer(
                 outcome=Outcome.UNAVAILABLE, status=0, message=text, is_unsent=True
             )
@@ -180,7 +180,7 @@ class IndexNow(Engine):
         """
         key = self._key_of(_host(origin))
         if not key:
-            return CheckResult.bad(f"There is no key for {_host(origin)}.", _CREATE)
+            return CheckResult.bad(f"There is no key for {_host(origin)}.", CREATE_ONE)
         result = own_files.check_key_file(
             f"{origin}{self.key_location or f'/{key}.txt'}",
             key,
@@ -195,7 +195,7 @@ class IndexNow(Engine):
 
     def _check_keys(self) -> None:
         if not self.key and not self.keys:
-            raise OptionError("key", f"is missing. {_CREATE}")
+            raise OptionError("key", f"is missing. {CREATE_ONE}")
         if not isinstance(self.keys, Mapping):
             raise OptionError("keys", "is not a dict of hosts and their keys.")
         if isinstance(self.old_keys, str):
@@ -206,7 +206,7 @@ class IndexNow(Engine):
         for option, key in named:
             if not matches(key, own_files.KEY):
                 problem = "contains a key that is not 8 to 128 of a-z, A-Z, 0-9 and -."
-                raise OptionError(option, f"{problem} {_CREATE}")
+                raise OptionError(option, f"{problem} {CREATE_ONE}")
 
     def _key_of(self, host: str) -> str:
         for named, key in self.keys.items():

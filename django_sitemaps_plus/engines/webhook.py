@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from . import http
 from .addresses import Target, check_url
-from .base import Answer, Batch, Engine, OptionError, secret_option
+from .base import CREATE_ONE, Answer, Batch, Engine, OptionError, secret_option
 from .http import explained
 
 #: The header of the signature: ``t=<seconds since the epoch>,v1=<hexadecimal digits>``.
@@ -55,11 +55,8 @@ class Webhook(Engine):
         super().__post_init__()
         check_url("url", self.url, plain=True)
         if not isinstance(self.secret, str) or len(self.secret) < _SHORTEST:
-            raise OptionError(
-                "secret",
-                f"must be text of {_SHORTEST} characters or more. Create one: "
-                'python -c "import secrets; print(secrets.token_hex(16))"',
-            )
+            problem = f"must be text of {_SHORTEST} characters or more. {CREATE_ONE}"
+            raise OptionError("secret", problem)
 
     @property
     def service(self) -> str:
