@@ -28,7 +28,6 @@ from django_sitemaps_plus.engines.base import (
     RENEWED_IN,
     Answer,
     Batch,
-    CheckResult,
     Engine,
     NoThread,
     Outcome,
@@ -220,9 +219,7 @@ class _Dispatcher:
         is_said = bool(state.problem) and state.problem == state.message
         if state.verified == digest and (is_said or not state.problem):
             return True
-        force, result = self.options.force, CheckResult.good("")
-        if proof:
-            result = asking.verify(self.engine, self.origin, force=force)
+        result = asking.verify(self.engine, self.origin, force=self.options.force)
         now = self.now()
         if result.is_good:
             fixed = bool(state.problem) and not is_said

@@ -26,6 +26,7 @@ from .base import (
     Batch,
     CheckResult,
     Engine,
+    NoToken,
     OptionError,
     Outcome,
     TransportError,
@@ -134,10 +135,7 @@ class IndexNow(Engine):
         """
         host = _host(batch.origin)
         if not self._key_of(host):
-            text = f"There is no key for {host}. {CREATE_ONE}"
-            return Answer(
-                outcome=Outcome.UNAVAILABLE, status=0, message=text, is_unsent=True
-            )
+            raise NoToken(f"There is no key for {host}. {CREATE_ONE}")
         if refusal := self._outside(batch):
             return refusal
         answers: list[Answer] = []
