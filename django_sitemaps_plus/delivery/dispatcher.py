@@ -114,8 +114,7 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     of_engine: dict[str, list[_Dispatcher]] = {}
     for dispatcher in dispatchers:
         of_engine.setdefault(dispatcher.engine.alias, []).append(dispatcher)
-    jobs = [partial(_run_all, some) for some in of_engine.values()]
-    side_by_side(jobs, ledger())
+    side_by_side([partial(_run_all, some) for some in of_engine.values()], ledger())
     report.results = [dispatcher.result for dispatcher in dispatchers]
     hooks.delivered(report)
     return report

@@ -302,8 +302,7 @@ def confirm(section: str) -> int:
     """
     with outbox.locked() as now:
         sections().filter(name=section).update(confirmed_at=now)
-        held = _held().filter(section=section)
-        digests = set(held.values_list("digest", flat=True))
+        digests = set(_held().filter(section=section).values_list("digest", flat=True))
         for some in parts(digests):
             _held().filter(digest__in=some).update(on_hold=False)
         return len(digests)

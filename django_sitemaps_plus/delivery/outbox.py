@@ -325,9 +325,7 @@ def next_due() -> float | None:
         ),
         default=None,
     )
-    if soonest is None:
-        return None
-    return max(0.0, soonest - database_time(ledger()))
+    return None if soonest is None else max(0.0, soonest - database_time(ledger()))
 
 
 def prune() -> int:

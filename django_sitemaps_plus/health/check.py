@@ -47,8 +47,7 @@ def check(
     # What keeps all from being submitted is among the results.
     for alias in [] if missing else aliases:
         found += [(alias, one) for one in figures_by_section(engines()[alias])]
-    own = missing or errors(own_alerts(aliases=aliases, refusal=""))
-    found += map(_wrong, own)
+    found += map(_wrong, missing or errors(own_alerts(aliases=aliases, refusal="")))
     began = time.time()
     # A copy that is not to be looked at, as --force would: robots.txt closes it, or its
     # address is private. What fails is looked at.

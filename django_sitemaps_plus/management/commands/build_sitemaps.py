@@ -116,9 +116,7 @@ class Command(SitemapsCommand):
                 gate.pass_on()
             hooks.rebuilt(lambda: False, is_asked=True)
         self._print_bad()
-        if failed:
-            return f"Not all pages could be built: {', '.join(failed)}."
-        return ""
+        return f"Not all pages could be built: {', '.join(failed)}." if failed else ""
 
     def _enqueue(self, where: str, wanted: list[str], jobs: int) -> None:
         """Have workers build the pages; say what was handed over, and to whom."""

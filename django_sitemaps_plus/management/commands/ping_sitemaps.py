@@ -313,8 +313,7 @@ class Command(SitemapsCommand):
         if not done:
             self.say("Nothing is on hold.")
         for name, count in done.items():
-            urls = counted(count, "URL")
-            self.say(f"Section {name!r}: {urls} will be submitted.")
+            self.say(f"Section {name!r}: {counted(count, 'URL')} will be submitted.")
         return ""
 
     # Printing
