@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -205,20 +206,20 @@ class BackgroundThread:
     def _work_once(self, tenant: str | None, due: _Due) -> None:
         """Do what is due for a tenant, or look which ones there are."""
         hooks.store(process_ends=False)
-        if tenant is _ALL:
-            due.notify_at = math.inf
-            self._look_at_all()
-            return
-        with tenants.active(tenant):
-            self._work_for(due)
+        how = get_settings().BACKGROUND
+        with nullcontext() if tenant is _ALL else tenants.active(tenant):
+            if how in workers.WORKERS:
+                due.notify_at = due.rebuild_at = due.tell_at = math.inf
+                write_late()
+                workers.function(str(how))(tenant)
+            elif tenant is _ALL:
+                due.notify_at = math.inf
+                self._look_at_all()
+            else:
+                self._work_for(due)
 
     def _look_at_all(self) -> None:
         """Look for work of all tenants, one after another."""
-        how = get_settings().BACKGROUND
-        if how in workers.WORKERS:
-            write_late()
-            workers.function(str(how))(_ALL)
-            return
         now = time.monotonic()
         if now < self._look_ends:
             return
@@ -237,13 +238,7 @@ class BackgroundThread:
 
         now = time.monotonic()
         if due.notify_at <= now:
-            due.notify_at = math.inf
-            how = get_settings().BACKGROUND
-            if how in workers.WORKERS:
-                write_late()
-                workers.function(str(how))(tenants.current_tenant_key())
-                return
-            due.rebuild_at = now
+            due.notify_at, due.rebuild_at = math.inf, now
             wait = background.notify_all(self._is_ending)
             if wait is not None:
                 due.notify_in(wait)
