@@ -33,7 +33,7 @@ from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import outbox
 from .engines import engines
-from .listed import NoEndError, events_of, still_listed
+from .listed import events_of, still_listed
 
 _ADDED, _CHANGED, _REMOVED = UrlChange.Kind
 
@@ -216,11 +216,10 @@ def _pass_removed(site: SiteAddress) -> bool:
     digests = {one.digest for one in lost}
     rest = _waiting().exclude(kind=_REMOVED)
     some = [*lost, *(one for one in rest if one.digest in digests)]
-    try:
-        listed, is_known = still_listed({one.location for one in lost}, site)
-    except NoEndError:
+    found = still_listed({one.location for one in lost}, site)
+    if found is None:
         return False
-    outbox.run_locked(partial(_decide, some, listed, is_known))
+    outbox.run_locked(partial(_decide, some, *found))
     _Passing(site).queue(some)
     changes_written.send(None)
     return True
