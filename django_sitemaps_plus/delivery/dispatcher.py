@@ -175,7 +175,10 @@ class _Dispatcher:
         if self.state.exhausted_until > self.now():
             return self._due_without_quota()[:count]
         alias, host, only = self.engine.alias, self.state.host, self.options.sections
-        due = _submissions().due(alias, host, self.now(), only).order_by("due_at")
+        due = _submissions().filter(engine=alias, host=host, due_at__lte=self.now())
+        due = due.order_by("due_at")
+        if only:
+            due = due.filter(section__in=only)
         if self.engine.tells_kinds:
             due = due.sent_with_first()
         return due.numbers(count)

@@ -42,13 +42,6 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
         grouped = self.order_by().values("engine").annotate(n=Count("pk"))
         return Coalesce(Subquery(grouped.values("n")), 0)
 
-    def due(
-        self, engine: str, host: str, now: float, sections: Iterable[str] = ()
-    ) -> SubmissionQuerySet:
-        """Return what may be claimed, of some sections or of all."""
-        rows = self.filter(engine=engine, host=host, due_at__lte=now)
-        return rows.filter(section__in=list(sections)) if sections else rows
-
     @retried
     def sent_with_first(self) -> SubmissionQuerySet:
         """Return what was sent together with the first, or all that never was."""
