@@ -40,12 +40,10 @@ ENDPOINT = "https://api.indexnow.org/indexnow"
 FALLBACKS = ("https://yandex.com/indexnow", "https://search.seznam.cz/indexnow")
 
 #: The hosts of all who take part, and share what any of them receives.
-_PARTICIPANTS = frozenset(
-    [
-        *("api.indexnow.org", "www.bing.com", "bing.com", "yandex.com"),
-        *("search.seznam.cz", "searchadvisor.naver.com", "indexnow.yep.com"),
-        "indexnow.amazonbot.amazon",
-    ]
+_PARTICIPANTS = (
+    *("api.indexnow.org", "www.bing.com", "bing.com", "yandex.com"),
+    *("search.seznam.cz", "searchadvisor.naver.com", "indexnow.yep.com"),
+    "indexnow.amazonbot.amazon",
 )
 
 _LOCATION = re.compile(r"/[!-~]*")

@@ -54,7 +54,8 @@ class Webhook(Engine):
         """
         super().__post_init__()
         check_url("url", self.url, plain=True)
-        if not isinstance(self.secret, str) or len(self.secret) < _SHORTEST:
+        secret: object = self.secret
+        if not isinstance(secret, str) or len(secret) < _SHORTEST:
             problem = f"must be text of {_SHORTEST} characters or more. {CREATE_ONE}"
             raise OptionError("secret", problem)
 
