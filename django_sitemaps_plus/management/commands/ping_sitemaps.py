@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any, TypeAlias
 
 from django.utils.dateparse import parse_date, parse_datetime, parse_duration
-from django.utils.timezone import get_default_timezone, is_naive, localtime
+from django.utils.timezone import get_default_timezone, localtime
 from django.utils.translation import override
 
 from django_sitemaps_plus import hooks
@@ -390,16 +390,13 @@ def _moment(text: str) -> float:
     """Return the time that ``--since`` means."""
     try:
         duration = parse_duration(text)
-        moment = parse_datetime(text)
-        day = parse_date(text)
+        # A day means its midnight.
+        moment = parse_datetime(str(parse_date(text) or text))
     except ValueError:
-        duration = moment = day = None
-    if moment is None and day is not None:
-        moment = parse_datetime(f"{day}T00:00:00")
+        duration = moment = None
     if moment is not None:
-        zone = get_default_timezone()
-        moment = moment.replace(tzinfo=zone) if is_naive(moment) else moment
-        seconds = moment.timestamp()
+        zone = moment.tzinfo or get_default_timezone()
+        seconds = moment.replace(tzinfo=zone).timestamp()
     elif duration is not None:
         seconds = time.time() - duration.total_seconds()
     else:
