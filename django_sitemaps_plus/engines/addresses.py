@@ -15,23 +15,21 @@ _URL = re.compile(r"[!-~]+")
 _PRIVATE = (".localhost", ".local", ".test", ".invalid", ".internal", ".alt", ".lan")
 #: Those whose last 32 bits are an IPv4 address: mapped ones, and as DNS64 writes them
 #: (RFC 6052).
-_WITH_IPV4 = tuple(map(ipaddress.ip_network, ("::ffff:0:0/96", "64:ff9b::/96")))
+_WITH_IPV4 = [ipaddress.ip_network(one) for one in ("::ffff:0:0/96", "64:ff9b::/96")]
 #: Networks that some versions of Python take for public ones.
 #: https://www.iana.org/assignments/iana-ipv6-special-registry
-_RESERVED = tuple(
-    map(
-        ipaddress.ip_network,
-        (
-            "192.0.0.0/24",  # of the IETF: RFC 6890
-            "::/96",  # with an IPv4 address at the end: RFC 4291, section 2.5.5.1
-            "64:ff9b:1::/48",  # DNS64 of one's own: RFC 8215
-            "2002::/16",  # with an IPv4 address in it, 6to4: RFC 7526
-            "3fff::/20",  # documentation: RFC 9637
-            "5f00::/16",  # segments within a network: RFC 9602
-            "fec0::/10",  # of one site: RFC 3879
-        ),
+_RESERVED = [
+    ipaddress.ip_network(network)
+    for network in (
+        "192.0.0.0/24",  # of the IETF: RFC 6890
+        "::/96",  # with an IPv4 address at the end: RFC 4291, section 2.5.5.1
+        "64:ff9b:1::/48",  # DNS64 of one's own: RFC 8215
+        "2002::/16",  # with an IPv4 address in it, 6to4: RFC 7526
+        "3fff::/20",  # documentation: RFC 9637
+        "5f00::/16",  # segments within a network: RFC 9602
+        "fec0::/10",  # of one site: RFC 3879
     )
-)
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
