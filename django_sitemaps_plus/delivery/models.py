@@ -237,9 +237,7 @@ class _Time(models.FloatField):  # type: ignore[type-arg]  # not at runtime
     """A time; where a row is damaged, one that cannot be is read as none."""
 
     def from_db_value(self, value: float | None, *_: object) -> float | None:
-        if value is None or 0 <= value <= time.time() + _AHEAD:
-            return value
-        return 0.0
+        return value if value is None or 0 <= value <= time.time() + _AHEAD else 0.0
 
     def deconstruct(self) -> Any:
         name, _, args, kwargs = super().deconstruct()

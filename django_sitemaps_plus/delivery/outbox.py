@@ -67,9 +67,7 @@ def notice(
 ) -> Notice:
     """Return the notice of a location: a path on the site, or a whole URL."""
     url = site.url(location)
-    is_own = location.startswith("/")
-    host = site.origin.host if is_own else urlsplit(url).netloc.lower()
-    return Notice(url, host, kind, section)
+    return Notice(url, urlsplit(url).netloc.lower(), kind, section)
 
 
 def sitemap_notices(site: SiteAddress) -> list[Notice]:
