@@ -13,7 +13,7 @@ import re
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django_sitemaps_plus.protocol.errors import page
 from django_sitemaps_plus.protocol.values import matches
@@ -234,25 +234,21 @@ class IndexNow(Engine):
 
     def _post(self, endpoint: str, batch: Batch) -> tuple[Answer, bool]:
         """Return an endpoint's answer, and whether it is final."""
-        name = Target.parse(endpoint).authority
+        name, host = Target.parse(endpoint).authority, _host(batch.origin)
+        payload = {"host": host, "key": self._key_of(host), "urlList": list(batch.urls)}
+        if self.key_location:
+            payload["keyLocation"] = f"{batch.origin}{self.key_location}"
         try:
             response = http.send(
                 "POST",
                 endpoint,
                 headers={"Content-Type": "application/json; charset=utf-8"},
-                document=self._payload(batch),
+                document=payload,
                 timeout=self.timeout,
             )
         except TransportError as error:
             return error.answer, False
         return self._read(name, response, batch)
-
-    def _payload(self, batch: Batch) -> dict[str, Any]:
-        host = _host(batch.origin)
-        payload = {"host": host, "key": self._key_of(host), "urlList": list(batch.urls)}
-        if self.key_location:
-            payload["keyLocation"] = f"{batch.origin}{self.key_location}"
-        return payload
 
     def _read(
         self, name: str, response: http.Response, batch: Batch

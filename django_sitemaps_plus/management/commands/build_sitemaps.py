@@ -109,7 +109,9 @@ class Command(SitemapsCommand):
         self._bad_rows = 0
         failed = [name for name in wanted if not self._work(name)]
         if reconcile and not sections:
-            self._remove_unregistered()
+            for name, pages in build.remove_unregistered(registry.sources()):
+                gone = f"{counted(pages, 'page')} removed"
+                self.say(f"Section {name!r}: no longer registered; {gone}.")
         if not ledger:
             if not get_settings().ENGINES:
                 # Nobody else may do so, and no engine that is named later should hear.
@@ -182,13 +184,6 @@ class Command(SitemapsCommand):
         if options["verbosity"] > 1 and source.key is not None:
             self.say(f"  {Reader(source, PLACEHOLDER_SITE).read_as}")
         return not done.errors
-
-    def _remove_unregistered(self) -> None:
-        for name, pages in build.remove_unregistered(registry.sources()):
-            self.say(
-                f"Section {name!r}: no longer registered; {counted(pages, 'page')} "
-                "removed."
-            )
 
     def _print(self, done: SectionReport) -> None:
         start, ledger = f"Section {done.name!r}:", self.options["ledger"]
