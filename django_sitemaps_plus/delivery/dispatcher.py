@@ -248,8 +248,7 @@ class _Dispatcher:
             return []
         now, owner = self.now(), self.owner
         until = now + max(_CLAIM, self.engine.interval + SENDING)
-        _submissions().claim(ids, owner, until, now)
-        return _submissions().claimed(ids, owner)
+        return _submissions().claim(ids, owner, until, now)
 
     def _send(self, rows: Sequence[Submission]) -> bool:
         """Send what was claimed; return False if the engine needs a pause."""

@@ -50,15 +50,18 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
         return self
 
     @retried
-    def claim(self, ids: Sequence[int], owner: str, until: float, now: float) -> None:
+    def claim(
+        self, ids: Sequence[int], owner: str, until: float, now: float
+    ) -> list[Submission]:
         """
-        Claim what is due of some submissions, until a time.
+        Claim what is due of some submissions, until a time, and return it.
 
         What a process had claimed that was killed is sent as it may have been sent
         then; what happened since is sent after it.
 
         What somebody else has claimed meanwhile is left out. Raises ``RuntimeError``
-        within a transaction: the claim must be committed before anything is sent.
+        within a transaction: the claim must be committed before anything is sent. Run
+        once more, it returns what was claimed the first time.
         """
         with transaction.atomic(using=self.db, durable=True):
             for some in parts(ids):
@@ -69,10 +72,6 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
                     sent_at=now,
                     attempts=F("attempts") + 1,
                 )
-
-    @retried
-    def claimed(self, ids: Sequence[int], owner: str) -> list[Submission]:
-        """Return those of some submissions that ``owner`` has claimed."""
         # In a fixed order: the same submissions make the same request.
         mine = self.filter(claimed_by=owner).order_by("pk")
         mine = mine.only("url", "kind", "deferred", "attempts", "created_at")
