@@ -122,7 +122,7 @@ def _closed() -> Iterator[Alert]:
     """Yield that a public site is closed to all; where engines are, they say so."""
     address, debug, robots = check_site()
     if not engines() and address.is_good and debug.is_good and not robots.is_good:
-        yield Alert(subject=Alert.Subject.ENGINES, text=robots.text)
+        yield _of_engines([robots.text])
 
 
 def _checked(aliases: Collection[str] | None) -> Iterator[Alert]:
@@ -132,7 +132,7 @@ def _checked(aliases: Collection[str] | None) -> Iterator[Alert]:
     for of, some in ({} if row is None else row.checked).items():
         name = of if of in engines() else ""
         for text, at in some if not name or name in known else ():
-            yield Alert(subject=Alert.Subject.ENGINES, name=name, text=text, since=at)
+            yield _of_engines([text], name=name, since=at)
 
 
 def missing_tables() -> Iterator[Alert]:
@@ -375,11 +375,7 @@ def _refused(chosen: Sequence[EngineHealth], refusal: str) -> Iterator[Alert]:
     waiting = sum(one.waiting for one in chosen)
     waiting += sum(rows[:_MOST].count() for rows in waiting_rows())
     text = gettext("Search engines are not notified: %s") % refusal
-    yield Alert(
-        subject=Alert.Subject.ENGINES,
-        text=" ".join([text, *_what_waits(waiting)]),
-        waiting=waiting,
-    )
+    yield _of_engines([text, *_what_waits(waiting)], waiting=waiting)
 
 
 def _what_waits(count: int) -> Iterator[str]:
@@ -440,13 +436,12 @@ def _began(since: float) -> str:
 
 def _of_engine(one: EngineHealth, sentences: Iterable[str], **values: Any) -> Alert:
     """Return an alert of an engine, for which something may wait."""
-    return Alert(
-        subject=Alert.Subject.ENGINES,
-        name=one.state.engine,
-        text=" ".join(sentences),
-        waiting=one.waiting,
-        **values,
-    )
+    name = one.state.engine
+    return _of_engines(sentences, name=name, waiting=one.waiting, **values)
+
+
+def _of_engines(sentences: Iterable[str], **values: Any) -> Alert:
+    return Alert(subject=Alert.Subject.ENGINES, text=" ".join(sentences), **values)
 
 
 def _failed(chosen: Collection[EngineHealth]) -> Iterator[Alert]:
@@ -474,13 +469,8 @@ def _failed(chosen: Collection[EngineHealth]) -> Iterator[Alert]:
         )
         message = "" if last is None else f"{last.url}: {last.message}"
         values = {"engine": alias, "count": number(count), "message": message}
-        yield Alert(
-            subject=Alert.Subject.ENGINES,
-            name=alias,
-            level=Alert.ERROR if alias in now else Alert.WARNING,
-            text=text % values,
-            since=first,
-        )
+        level = Alert.ERROR if alias in now else Alert.WARNING
+        yield _of_engines([text % values], name=alias, level=level, since=first)
 
 
 def _unknown() -> Iterator[Alert]:
