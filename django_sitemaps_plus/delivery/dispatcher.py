@@ -269,31 +269,28 @@ class _Dispatcher:
             except NoThread:
                 self._put_back_untried([batch, *batches], _RESTART)
                 raise
-            if answer.outcome == Outcome.EXHAUSTED:
-                batches = self._wait_for_quota([*batches, batch], answer)
-                continue
             if answer.taken and answer.taken < len(batch):
                 # As much as the quota allowed. What is left finds out what follows.
                 batches.append(batch[answer.taken :])
                 batch = batch[: answer.taken]
             is_rejected = answer.outcome == Outcome.REJECTED
-            if is_rejected and answer.is_divisible and len(batch) > 1:
+            if answer.outcome == Outcome.EXHAUSTED:
+                batches = self._wait_for_quota([*batches, batch], answer)
+            elif is_rejected and answer.is_divisible and len(batch) > 1:
                 middle = len(batch) // 2
                 batches += [batch[middle:], batch[:middle]]
-                continue
-            if answer.outcome in (Outcome.ACCEPTED, Outcome.REJECTED):
+            elif is_rejected or answer.outcome == Outcome.ACCEPTED:
                 self._settle(batch, answer)
                 self.left = answer.left
                 if answer.left == 0:
                     batches = self._wait_for_quota(batches, answer)
-                continue
-            if answer.outcome == Outcome.DEFERRED:
+            elif answer.outcome == Outcome.DEFERRED:
                 wait = min(_AWAY, max(_PAUSE, answer.retry_after or 0.0))
                 self._put_back(batch, wait, deferred=True, **self.said)
-                continue
-            wait = self._postpone(batch, answer)
-            self._put_back_untried(batches, wait)
-            return False
+            else:
+                wait = self._postpone(batch, answer)
+                self._put_back_untried(batches, wait)
+                return False
         # Too many are rejected to find all at once: the rest are fewer now.
         self._put_back_untried(batches, _PAUSE)
         return True
