@@ -205,10 +205,8 @@ class IndexNow(Engine):
                 raise OptionError(option, f"{problem} {CREATE_ONE}")
 
     def _key_of(self, host: str) -> str:
-        for named, key in self.keys.items():
-            if _host_of(named) == host:
-                return key
-        return self.key
+        own = (key for named, key in self.keys.items() if _host_of(named) == host)
+        return next(own, self.key)
 
     def _endpoints(self) -> list[str]:
         fallbacks = self.fallbacks
