@@ -150,7 +150,8 @@ class Command(SitemapsCommand):
             )
         self.site = self.site_address()
         if options["status"]:
-            return self._status()
+            with override("en"):
+                return self._status()
         asked = self._asked()
         refusal = "" if options["force"] or not engines() else why_refused()
         if refusal:
@@ -264,7 +265,6 @@ class Command(SitemapsCommand):
         is_ready = all(one.is_good for _, one in found)
         return "" if is_ready else "Not ready: see the lines marked WRONG."
 
-    @override("en")
     def _status(self) -> str:
         refusal = why_refused()
         chosen = EngineHealth.all(refusal, aliases=self.aliases)
