@@ -40,11 +40,9 @@ from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .engines import engines, side_by_side, why_refused
 from .models import EngineState, EngineStateQuerySet, Submission, SubmissionQuerySet
-from .outbox import sitemap_notices
+from .outbox import Kind, State, sitemap_notices
 
 logger = logging.getLogger("django_sitemaps_plus")
-
-_State = Submission.State
 
 #: Seconds for which a claim lasts at least.
 _CLAIM = 600.0
@@ -308,7 +306,7 @@ class _Dispatcher:
         batch = Batch(
             origin=self.origin,
             urls=[row.url for row in rows],
-            are_sitemaps=rows[0].kind == Submission.Kind.SITEMAP,
+            are_sitemaps=rows[0].kind == Kind.SITEMAP,
             kinds=[str(row.kind) for row in rows],
             tags=_tags(rows),
             deferred=[row.url for row in rows if row.deferred],
@@ -345,7 +343,7 @@ class _Dispatcher:
         accepted = answer.outcome == Outcome.ACCEPTED
         good = [row for row in rows if accepted and row.url not in answer.refused]
         bad = [row for row in rows if not accepted or row.url in answer.refused]
-        for some, state in ((good, _State.ACCEPTED), (bad, _State.REJECTED)):
+        for some, state in ((good, State.ACCEPTED), (bad, State.REJECTED)):
             if some:
                 self._finish(some, state, answer)
         pk, now = self.state.pk, self.now()
@@ -353,7 +351,7 @@ class _Dispatcher:
         self.state.failures = 0
 
     def _finish(self, rows: Sequence[Submission], state: str, answer: Answer) -> None:
-        is_sitemap = rows[0].kind == Submission.Kind.SITEMAP
+        is_sitemap = rows[0].kind == Kind.SITEMAP
         interval = self.engine.interval_of(is_sitemap=is_sitemap)
         _submissions().settle(_ids(rows), self.owner, state, interval, **self.said)
         count = getattr(self.result, state)
@@ -386,7 +384,7 @@ class _Dispatcher:
         _states().pause(pk, now + wait, now, failures, problem=problem, **self.last)
         over = [row for row in rows if _is_over(row, now)]
         if over:
-            self._finish(over, _State.FAILED, answer)
+            self._finish(over, State.FAILED, answer)
         # It may have been received: nothing twice in the interval.
         is_unknown = not answer.is_unsent and (answer.status or 200) < 300
         later = max(wait, self.engine.interval) if is_unknown else wait
@@ -444,22 +442,20 @@ def duration_in_words(seconds: float) -> str:
 
 def _batches(rows: Sequence[Submission]) -> list[list[Submission]]:
     """Divide rows into batches: URLs and feeds together, each sitemap by itself."""
-    kinds = Submission.Kind
-    sitemaps = [[row] for row in rows if row.kind == kinds.SITEMAP]
-    feeds = [row for row in rows if row.kind == kinds.FEED]
-    urls = [row for row in rows if row.kind not in (kinds.SITEMAP, kinds.FEED)]
+    sitemaps = [[row] for row in rows if row.kind == Kind.SITEMAP]
+    feeds = [row for row in rows if row.kind == Kind.FEED]
+    urls = [row for row in rows if row.kind not in (Kind.SITEMAP, Kind.FEED)]
     return sitemaps + [some for some in (feeds, urls) if some]
 
 
 def _tags(rows: Iterable[Submission]) -> list[str]:
     """Return the cache tags of the documents among some URLs."""
-    urls = [unquote(row.url) for row in rows if row.kind == Submission.Kind.DOCUMENT]
+    urls = [unquote(row.url) for row in rows if row.kind == Kind.DOCUMENT]
     return list(dict.fromkeys(cache_tag(document_at(url)) for url in urls))
 
 
 def _are_urls(rows: Sequence[Submission]) -> bool:
-    kinds = Submission.Kind
-    return rows[0].kind not in (kinds.SITEMAP, kinds.FEED)
+    return rows[0].kind not in (Kind.SITEMAP, Kind.FEED)
 
 
 def _is_over(row: Submission, now: float) -> bool:

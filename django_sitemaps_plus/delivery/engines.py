@@ -267,8 +267,7 @@ class EngineHealth:
         """When it is tried again, at the earliest; None if it works."""
         if not (self.is_failing or self.health is Health.EXHAUSTED):
             return None
-        until: float = max(self.state.paused_until, self.state.exhausted_until)
-        return until
+        return float(max(self.state.paused_until, self.state.exhausted_until))
 
     @classmethod
     def all(
