@@ -39,7 +39,7 @@ from django_sitemaps_plus.signals import send_signal, submission_finished
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .engines import engines, side_by_side, why_refused
-from .models import EngineState, EngineStateQuerySet, Submission, SubmissionQuerySet
+from .models import EngineState, Submission, engine_states, submissions
 from .outbox import Kind, State, sitemap_notices
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -100,7 +100,7 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     aliases = [
         alias for alias in engines() if not options.engines or alias in options.engines
     ]
-    chosen = _states().filter(engine__in=aliases).with_first_due(options.sections)
+    chosen = engine_states().filter(engine__in=aliases).with_first_due(options.sections)
     dispatchers = [
         _Dispatcher(engines()[state.engine], state, site, options)
         for state in sorted(
@@ -161,7 +161,7 @@ class _Dispatcher:
             return
         pk = self.state.pk
         while not self.options.is_over():
-            if _states().is_paused(pk, self.now()):
+            if engine_states().is_paused(pk, self.now()):
                 # Another process was asked to pause since this one looked.
                 return
             rows = self._claim_batch()
@@ -173,7 +173,7 @@ class _Dispatcher:
         if self.state.exhausted_until > self.now():
             return self._due_without_quota()[:count]
         alias, host, only = self.engine.alias, self.state.host, self.options.sections
-        due = _submissions().filter(engine=alias, host=host, due_at__lte=self.now())
+        due = submissions().filter(engine=alias, host=host, due_at__lte=self.now())
         due = due.order_by("due_at")
         if only:
             due = due.filter(section__in=only)
@@ -188,9 +188,7 @@ class _Dispatcher:
         By their digests: very many URLs may wait beside them.
         """
         digests = [digest_of(item.url) for item in sitemap_notices(self.site)]
-        rows = _submissions().filter(
-            digest__in=digests, live=True, due_at__isnull=False
-        )
+        rows = submissions().filter(digest__in=digests, live=True, due_at__isnull=False)
         place, now = (self.engine.alias, self.state.host), self.now()
         found: list[Submission] = retrying(ledger(), partial(list, rows))
         return [
@@ -223,14 +221,14 @@ class _Dispatcher:
         now = self.now()
         if result.is_good:
             fixed = bool(state.problem) and not is_said
-            _states().verified(state.pk, digest, now, fixed=fixed)
+            engine_states().verified(state.pk, digest, now, fixed=fixed)
             if fixed:
                 state.failures = 0
             return True
         note = f"{result.text} {result.fix}".strip()
         self.result.note = note
         until, failures = now + pause(state.failures), state.failures + 1
-        _states().pause(state.pk, until, now, failures, verified="", problem=note)
+        engine_states().pause(state.pk, until, now, failures, verified="", problem=note)
         return False
 
     # Batches
@@ -246,7 +244,7 @@ class _Dispatcher:
             return []
         now, owner = self.now(), self.owner
         until = now + max(_CLAIM, self.engine.interval + SENDING)
-        return _submissions().claim(ids, owner, until, now)
+        return submissions().claim(ids, owner, until, now)
 
     def _send(self, rows: Sequence[Submission]) -> bool:
         """Send what was claimed; return False if the engine needs a pause."""
@@ -333,7 +331,7 @@ class _Dispatcher:
         if self.state.status != 429 or not self.state.failures:
             return False
         alias, host = self.engine.alias, self.state.host
-        over = _submissions().filter(engine=alias, host=host, due_at=None)
+        over = submissions().filter(engine=alias, host=host, due_at=None)
         return retrying(ledger(), over.order_by()[:LITTLE].count) < LITTLE
 
     # Answers
@@ -347,13 +345,13 @@ class _Dispatcher:
             if some:
                 self._finish(some, state, answer)
         pk, now = self.state.pk, self.now()
-        _states().answered(pk, succeeded=accepted, now=now, **self.last)
+        engine_states().answered(pk, succeeded=accepted, now=now, **self.last)
         self.state.failures = 0
 
     def _finish(self, rows: Sequence[Submission], state: str, answer: Answer) -> None:
         is_sitemap = rows[0].kind == Kind.SITEMAP
         interval = self.engine.interval_of(is_sitemap=is_sitemap)
-        _submissions().settle(_ids(rows), self.owner, state, interval, **self.said)
+        submissions().settle(_ids(rows), self.owner, state, interval, **self.said)
         count = getattr(self.result, state)
         setattr(self.result, state, count + len(rows))
         send_signal(
@@ -381,7 +379,9 @@ class _Dispatcher:
         self.state.failures += 1
         pk, failures = self.state.pk, self.state.failures
         problem = answer.message if _waits_for_somebody(answer) else ""
-        _states().pause(pk, now + wait, now, failures, problem=problem, **self.last)
+        engine_states().pause(
+            pk, now + wait, now, failures, problem=problem, **self.last
+        )
         over = [row for row in rows if _is_over(row, now)]
         if over:
             self._finish(over, State.FAILED, answer)
@@ -403,7 +403,7 @@ class _Dispatcher:
         now = self.now()
         wait = min(_AWAY, max(_PAUSE, answer.retry_after or RENEWED_IN))
         self.state.failures, self.state.exhausted_until = 0, now + wait
-        _states().exhausted(self.state.pk, now + wait, now, **self.last)
+        engine_states().exhausted(self.state.pk, now + wait, now, **self.last)
         urls = [batch for batch in batches if _are_urls(batch)]
         # Of an answer that accepted others nothing is stored with these.
         is_theirs = answer.outcome == Outcome.EXHAUSTED
@@ -412,7 +412,7 @@ class _Dispatcher:
 
     def _put_back(self, rows: Sequence[Submission], wait: float, **said: Any) -> None:
         due_at, ids = self.now() + wait, _ids(rows)
-        _submissions().put_back(ids, self.owner, due_at, **said)
+        submissions().put_back(ids, self.owner, due_at, **said)
         self.result.postponed += len(rows)
 
     def _put_back_untried(
@@ -468,14 +468,6 @@ def _waits_for_somebody(answer: Answer) -> bool:
     if answer.outcome != Outcome.UNAVAILABLE or status is None:
         return False
     return status < 500 and status not in _PASSING
-
-
-def _states() -> EngineStateQuerySet:
-    return EngineState.objects.on_site()
-
-
-def _submissions() -> SubmissionQuerySet:
-    return Submission.objects.on_site()
 
 
 def _ids(rows: Iterable[Submission]) -> list[int]:

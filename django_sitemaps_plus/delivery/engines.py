@@ -44,7 +44,7 @@ from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, address_advice
 from django_sitemaps_plus.sitemaps.tenants import in_this_tenant
 
-from .models import EngineState
+from .models import EngineState, engine_states
 
 #: The most characters of an alias, for the tables.
 _MAX_ALIAS = 100
@@ -285,7 +285,7 @@ class EngineHealth:
         """
         site = Site.current().address()
         rows: dict[str, list[EngineState]] = {}
-        states = EngineState.objects.on_site().with_waiting(sections)
+        states = engine_states().with_waiting(sections)
         for state in states.order_by("host"):
             rows.setdefault(state.engine, []).append(state)
         host = "" if site is None else site.origin.host

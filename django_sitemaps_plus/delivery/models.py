@@ -250,7 +250,7 @@ def _if_later(name: str, than: float, now: float, default: float = 0.0) -> Case:
 
 
 def _waiting(sections: Sequence[str]) -> SubmissionQuerySet:
-    rows = Submission.objects.on_site().of_engine().filter(due_at__isnull=False)
+    rows = submissions().of_engine().filter(due_at__isnull=False)
     return rows.filter(section__in=sections) if sections else rows
 
 
@@ -279,7 +279,7 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         overdue = waiting.filter(due_at__lt=DatabaseTime() - LATE)
         # By its id, which is in the index: for its time all rows would be read.
         ids = waiting.order_by().values("engine").annotate(first=Min("pk"))
-        oldest = Submission.objects.on_site().filter(pk=OuterRef("oldest"))
+        oldest = submissions().filter(pk=OuterRef("oldest"))
         found: QuerySet[Any] = self.with_first_due(sections).annotate(
             waiting_n=waiting.number(),
             late_n=overdue.number(),
@@ -392,3 +392,13 @@ class EngineState(SiteRow):
 
     def __str__(self) -> str:
         return f"{self.engine} ({self.host})"
+
+
+def submissions() -> SubmissionQuerySet:
+    """Return the site's submissions."""
+    return Submission.objects.on_site()
+
+
+def engine_states() -> EngineStateQuerySet:
+    """Return how engines are doing for the site."""
+    return EngineState.objects.on_site()

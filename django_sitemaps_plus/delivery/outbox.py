@@ -36,7 +36,7 @@ from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .engines import engines
-from .models import EngineState, Submission, SubmissionQuerySet
+from .models import Submission, SubmissionQuerySet, engine_states, submissions
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -159,9 +159,7 @@ def put(
     for alias, engine in (engines() if chosen is None else chosen).items():
         wanted = _wanted(engine, notices)
         if wanted:
-            EngineState.objects.on_site().ensure(
-                alias, {item.host for item in wanted.values()}
-            )
+            engine_states().ensure(alias, {item.host for item in wanted.values()})
             waiting = _join(engine, wanted)
             new = {key: item for key, item in wanted.items() if key not in waiting}
             _add(alias, engine, new, now)
@@ -244,9 +242,7 @@ def _join(engine: Engine, notices: Mapping[str, Notice]) -> set[str]:
         else:
             # It may have been sent before this change.
             row.again = item.kind
-    Submission.objects.on_site().bulk_update(
-        rows, ["kind", "section", "again"], batch_size=ROWS
-    )
+    submissions().bulk_update(rows, ["kind", "section", "again"], batch_size=ROWS)
     return {row.digest for row in rows}
 
 
@@ -257,13 +253,13 @@ def _live(digests: Iterable[str]) -> SubmissionQuerySet:
     By the digest alone: where PostgreSQL has not counted the rows yet, it looks all of
     an engine's up in another index.
     """
-    return Submission.objects.on_site().filter(digest__in=list(digests), live=True)
+    return submissions().filter(digest__in=list(digests), live=True)
 
 
 def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) -> None:
     """Add submissions, due now or once the interval since they were sent is over."""
     due_at = _due_times(alias, engine, notices, now)
-    Submission.objects.on_site().bulk_create(
+    submissions().bulk_create(
         (
             Submission(
                 engine=alias,
@@ -301,7 +297,7 @@ def _due_times(
 
 def sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float]:
     """Return when URLs were last sent, by digest; only what was sent ``since``."""
-    rows = Submission.objects.on_site().filter(digest__in=digests)
+    rows = submissions().filter(digest__in=digests)
     last = Max(Coalesce("answered_at", "sent_at"))
     last_sent = rows.order_by().values_list("engine", "digest").annotate(last=last)
     return {
@@ -313,8 +309,7 @@ def sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float
 
 def next_due() -> float | None:
     """Return the seconds until something is due; None if nothing waits."""
-    states = EngineState.objects.on_site().filter(engine__in=list(engines()))
-    waiting = states.with_first_due()
+    waiting = engine_states().filter(engine__in=list(engines())).with_first_due()
     soonest: float | None = min(
         (
             max(state.first_due, state.paused_until, state.exhausted_until)

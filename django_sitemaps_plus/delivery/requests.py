@@ -22,7 +22,7 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import outbox
 from .engines import engines
-from .models import EngineState, Submission
+from .models import engine_states, submissions
 from .outbox import Kind
 
 #: URLs that a plan names as examples.
@@ -96,8 +96,8 @@ def plan(
     now = database_time(ledger())
     plans: dict[tuple[str, str], Plan] = {}
     paused = set[tuple[str, str]]()
-    waits = Submission.objects.on_site().filter(due_at__isnull=False)
-    for state in EngineState.objects.on_site().filter(engine__in=aliases):
+    waits = submissions().filter(due_at__isnull=False)
+    for state in engine_states().filter(engine__in=aliases):
         place = state.engine, state.host
         rows = waits.filter(engine=state.engine, host=state.host)
         if not state.problem and max(state.paused_until, state.exhausted_until) > now:
