@@ -23,6 +23,7 @@ from django.apps import apps
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 from django.utils.functional import Promise
+from django.utils.module_loading import import_string
 
 from . import hooks
 from .exceptions import ConfigurationError
@@ -209,6 +210,21 @@ def refusal(problem: str, *path: object) -> ConfigurationError:
     """Return the error of what stands at a path in the settings, key by key."""
     keys = "".join(f"[{key!r}]" for key in path)
     return ConfigurationError(f"{NAME}{keys} {problem}")
+
+
+_T = TypeVar("_T")
+
+
+def imported(path: Any, base: type[_T], name: str, *here: object) -> type[_T]:
+    """Return the class that settings name; refuse what is no subclass of ``name``."""
+    try:
+        found = import_string(path)
+    except (ImportError, AttributeError, TypeError) as error:
+        problem = f"is {path!r}, which cannot be imported: {error}"
+        raise refusal(problem, *here) from error
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise refusal(f"is {path!r}, which is not a subclass of {name}.", *here)
+    return found
 
 
 def mapping(given: Any, example: str, *path: object) -> Mapping[Any, Any]:

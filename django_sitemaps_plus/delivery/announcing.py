@@ -69,12 +69,9 @@ def _send(rows: Iterable[UrlChange], site: SiteAddress) -> None:
         _, former = latest.pop(url, ("", ""))
         is_new = former == _Kind.ADDED and row.kind == _Kind.CHANGED
         latest[url] = row.section, _Kind.ADDED if is_new else row.kind
-    sections: dict[str, dict[str, str]] = {}
+    sections: dict[str, dict[str, list[str]]] = {}
     for url, (section, kind) in latest.items():
-        sections.setdefault(section, {})[url] = kind
-    for section, kinds in sections.items():
-        lists = {
-            str(kind): [url for url, last in kinds.items() if last == kind]
-            for kind in _Kind
-        }
+        lists = sections.setdefault(section, {str(one): [] for one in _Kind})
+        lists[kind].append(url)
+    for section, lists in sections.items():
         send_signal(urls_changed, sender=None, section=section, **lists)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from django.db import connections
 
@@ -39,12 +38,17 @@ from .workers import LOOK
 _STINT = 30.0
 
 
-def of_each_site(work: Callable[[], float | None]) -> float | None:
-    """Work for each of this process's sites; return the least of what it returns."""
+def of_each_site(work: Callable[[SiteAddress], float | None]) -> float | None:
+    """
+    Work for each of this process's sites; return the least of what it returns.
+
+    Not for those whose address is not known: no page is built there.
+    """
     waits = []
     for site in Site.of_process():
         with working_for(site):
-            waits.append(work())
+            address = Site.current().address()
+            waits.append(None if address is None else work(address))
     return min((wait for wait in waits if wait is not None), default=None)
 
 
@@ -77,13 +81,10 @@ def _for_a_stint(is_ending: Callable[[], bool]) -> Callable[[], bool]:
 def notify_all(is_ending: Callable[[], bool] = lambda: False) -> float | None:
     """Assign what was saved and deleted, and notify engines; return as ``_notify``."""
     write_late()
-    return of_each_site(partial(_notify_of_changes, is_ending))
+    return of_each_site(lambda site: _notify_of_changes(is_ending))
 
 
 def _notify_of_changes(is_ending: Callable[[], bool]) -> float | None:
-    site = Site.current().address()
-    if site is None:
-        return None
     sources = usable()
     _note_in_use(sources)
     assign_all(sources)
@@ -117,17 +118,14 @@ def rebuild_page(leisures: dict[Site, Leisure], sharers: int) -> float | None:
     Each site has a ``Leisure`` of its own, and shares the processor with ``sharers``
     others. Return the seconds until it is time again, None if nothing is to be rebuilt.
     """
-    return of_each_site(partial(_rebuild_page, leisures, sharers))
-
-
-def _rebuild_page(leisures: dict[Site, Leisure], sharers: int) -> float | None:
-    site = Site.current().address()
-    if site is None:
-        return None
-    leisure = leisures.setdefault(Site.current(), Leisure())
     # Of several sites and tenants each has its part.
     parts = len(Site.of_process()) * (1 + sharers)
-    return leisure.step(usable(), site, gate.Search(), parts=parts)
+
+    def rebuild(site: SiteAddress) -> float | None:
+        leisure = leisures.setdefault(Site.current(), Leisure())
+        return leisure.step(usable(), site, gate.Search(), parts=parts)
+
+    return of_each_site(rebuild)
 
 
 def work() -> float | None:
@@ -140,11 +138,9 @@ def work() -> float | None:
     return of_each_site(_rebuild_and_notify)
 
 
-def _rebuild_and_notify() -> float | None:
-    site = Site.current().address()
-    if site is not None:
-        refresh_all(usable(), site, at_leisure=True)
-        hooks.rebuilt(lambda: False, is_asked=False)
+def _rebuild_and_notify(site: SiteAddress) -> float | None:
+    refresh_all(usable(), site, at_leisure=True)
+    hooks.rebuilt(lambda: False, is_asked=False)
     # Once more, of what the pages found out.
     return _notify(gate.pass_on)
 

@@ -28,7 +28,6 @@ from django_sitemaps_plus.engines.base import (
     RENEWED_IN,
     Answer,
     Batch,
-    CheckResult,
     Engine,
     NoThread,
     Outcome,
@@ -40,12 +39,10 @@ from django_sitemaps_plus.signals import send_signal, submission_finished
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .engines import engines, side_by_side, why_refused
-from .models import EngineState, EngineStateQuerySet, Submission, SubmissionQuerySet
-from .outbox import sitemap_notices
+from .models import EngineState, Submission, engine_states, submissions
+from .outbox import Kind, State, sitemap_notices
 
 logger = logging.getLogger("django_sitemaps_plus")
-
-_State = Submission.State
 
 #: Seconds for which a claim lasts at least.
 _CLAIM = 600.0
@@ -103,7 +100,7 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     aliases = [
         alias for alias in engines() if not options.engines or alias in options.engines
     ]
-    chosen = _states().filter(engine__in=aliases).with_first_due(options.sections)
+    chosen = engine_states().filter(engine__in=aliases).with_first_due(options.sections)
     dispatchers = [
         _Dispatcher(engines()[state.engine], state, site, options)
         for state in sorted(
@@ -115,8 +112,7 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     of_engine: dict[str, list[_Dispatcher]] = {}
     for dispatcher in dispatchers:
         of_engine.setdefault(dispatcher.engine.alias, []).append(dispatcher)
-    jobs = [partial(_run_all, some) for some in of_engine.values()]
-    side_by_side(jobs, ledger())
+    side_by_side([partial(_run_all, some) for some in of_engine.values()], ledger())
     report.results = [dispatcher.result for dispatcher in dispatchers]
     hooks.delivered(report)
     return report
@@ -125,7 +121,12 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
 def _run_all(dispatchers: Iterable[_Dispatcher]) -> None:
     """Notify one engine of its hosts, one after another."""
     for dispatcher in dispatchers:
-        dispatcher.run()
+        try:
+            dispatcher.run()
+        except NoThread as error:
+            alias = dispatcher.engine.alias
+            # What was due stays due, for another process.
+            logger.info("Engine %r: nothing can be sent: %s", alias, error)
 
 
 class _Dispatcher:
@@ -147,24 +148,20 @@ class _Dispatcher:
         self.owner = uuid.uuid4().hex
         #: How many URLs the engine still takes; None if it did not say.
         self.left: int | None = None
+        #: What is stored of the last answer: with submissions, with the engine's state.
+        self.said: dict[str, Any] = {}
+        self.last: dict[str, Any] = {}
         self.now = Stopwatch.ask(ledger()).now
 
     def run(self) -> None:
         """Submit batches until nothing is due, or the engine needs a pause."""
-        try:
-            self._run()
-        except NoThread as error:
-            # What was due stays due, for another process.
-            logger.info("Engine %r: nothing can be sent: %s", self.engine.alias, error)
-
-    def _run(self) -> None:
         if self.options.is_over() or not self._first_due(1) or self._is_paused():
             return
         if not self._is_verified():
             return
         pk = self.state.pk
         while not self.options.is_over():
-            if _states().is_paused(pk, self.now()):
+            if engine_states().is_paused(pk, self.now()):
                 # Another process was asked to pause since this one looked.
                 return
             rows = self._claim_batch()
@@ -176,7 +173,10 @@ class _Dispatcher:
         if self.state.exhausted_until > self.now():
             return self._due_without_quota()[:count]
         alias, host, only = self.engine.alias, self.state.host, self.options.sections
-        due = _submissions().due(alias, host, self.now(), only).order_by("due_at")
+        due = submissions().filter(engine=alias, host=host, due_at__lte=self.now())
+        due = due.order_by("due_at")
+        if only:
+            due = due.filter(section__in=only)
         if self.engine.tells_kinds:
             due = due.sent_with_first()
         return due.numbers(count)
@@ -188,9 +188,7 @@ class _Dispatcher:
         By their digests: very many URLs may wait beside them.
         """
         digests = [digest_of(item.url) for item in sitemap_notices(self.site)]
-        rows = _submissions().filter(
-            digest__in=digests, live=True, due_at__isnull=False
-        )
+        rows = submissions().filter(digest__in=digests, live=True, due_at__isnull=False)
         place, now = (self.engine.alias, self.state.host), self.now()
         found: list[Submission] = retrying(ledger(), partial(list, rows))
         return [
@@ -219,20 +217,18 @@ class _Dispatcher:
         is_said = bool(state.problem) and state.problem == state.message
         if state.verified == digest and (is_said or not state.problem):
             return True
-        force, result = self.options.force, CheckResult.good("")
-        if proof:
-            result = asking.verify(self.engine, self.origin, force=force)
+        result = asking.verify(self.engine, self.origin, force=self.options.force)
         now = self.now()
         if result.is_good:
             fixed = bool(state.problem) and not is_said
-            _states().verified(state.pk, digest, now, fixed=fixed)
+            engine_states().verified(state.pk, digest, now, fixed=fixed)
             if fixed:
                 state.failures = 0
             return True
         note = f"{result.text} {result.fix}".strip()
         self.result.note = note
         until, failures = now + pause(state.failures), state.failures + 1
-        _states().unverified(state.pk, note, until, now, failures)
+        engine_states().pause(state.pk, until, now, failures, verified="", problem=note)
         return False
 
     # Batches
@@ -248,8 +244,7 @@ class _Dispatcher:
             return []
         now, owner = self.now(), self.owner
         until = now + max(_CLAIM, self.engine.interval + SENDING)
-        _submissions().claim(ids, owner, until, now)
-        return _submissions().claimed(ids, owner)
+        return submissions().claim(ids, owner, until, now)
 
     def _send(self, rows: Sequence[Submission]) -> bool:
         """Send what was claimed; return False if the engine needs a pause."""
@@ -266,35 +261,32 @@ class _Dispatcher:
                 break
             batch = self._next(batches)
             try:
-                answer, said = self._submit(batch)
+                answer = self._submit(batch)
             except NoThread:
                 self._put_back_untried([batch, *batches], _RESTART)
                 raise
-            if answer.outcome == Outcome.EXHAUSTED:
-                batches = self._wait_for_quota([*batches, batch], answer, said)
-                continue
             if answer.taken and answer.taken < len(batch):
                 # As much as the quota allowed. What is left finds out what follows.
                 batches.append(batch[answer.taken :])
                 batch = batch[: answer.taken]
             is_rejected = answer.outcome == Outcome.REJECTED
-            if is_rejected and answer.is_divisible and len(batch) > 1:
+            if answer.outcome == Outcome.EXHAUSTED:
+                batches = self._wait_for_quota([*batches, batch], answer)
+            elif is_rejected and answer.is_divisible and len(batch) > 1:
                 middle = len(batch) // 2
                 batches += [batch[middle:], batch[:middle]]
-                continue
-            if answer.outcome in (Outcome.ACCEPTED, Outcome.REJECTED):
-                self._settle(batch, answer, said)
+            elif is_rejected or answer.outcome == Outcome.ACCEPTED:
+                self._settle(batch, answer)
                 self.left = answer.left
                 if answer.left == 0:
-                    batches = self._wait_for_quota(batches, answer, said)
-                continue
-            if answer.outcome == Outcome.DEFERRED:
+                    batches = self._wait_for_quota(batches, answer)
+            elif answer.outcome == Outcome.DEFERRED:
                 wait = min(_AWAY, max(_PAUSE, answer.retry_after or 0.0))
-                self._put_back(batch, wait, deferred=True, **said)
-                continue
-            wait = self._postpone(batch, answer, said)
-            self._put_back_untried(batches, wait)
-            return False
+                self._put_back(batch, wait, deferred=True, **self.said)
+            else:
+                wait = self._postpone(batch, answer)
+                self._put_back_untried(batches, wait)
+                return False
         # Too many are rejected to find all at once: the rest are fewer now.
         self._put_back_untried(batches, _PAUSE)
         return True
@@ -307,12 +299,12 @@ class _Dispatcher:
             return batch[: self.left]
         return batch
 
-    def _submit(self, rows: Sequence[Submission]) -> tuple[Answer, dict[str, Any]]:
-        """Send a batch; return the answer, and what is stored of it."""
+    def _submit(self, rows: Sequence[Submission]) -> Answer:
+        """Send a batch; note what is stored of the answer, and return it."""
         batch = Batch(
             origin=self.origin,
             urls=[row.url for row in rows],
-            are_sitemaps=rows[0].kind == Submission.Kind.SITEMAP,
+            are_sitemaps=rows[0].kind == Kind.SITEMAP,
             kinds=[str(row.kind) for row in rows],
             tags=_tags(rows),
             deferred=[row.url for row in rows if row.deferred],
@@ -322,53 +314,44 @@ class _Dispatcher:
         )
         started = time.monotonic()
         answer = asking.submit(self.engine, batch)
-        said: dict[str, Any] = {
+        self.last = {
             "status": answer.status,
-            "excerpt": answer.excerpt,
             "message": answer.message,
-            "seconds": time.monotonic() - started,
             "answered_at": self.now(),
         }
+        seconds = time.monotonic() - started
+        self.said = {**self.last, "excerpt": answer.excerpt, "seconds": seconds}
         self.result.requests += 1
-        self.result.note = said["message"]
+        self.result.note = answer.message
         self.options.progress(self.result)
-        return answer, said
+        return answer
 
     def _is_throttled_for_others(self) -> bool:
         """Return whether the last answer was 429, though little had been sent."""
         if self.state.status != 429 or not self.state.failures:
             return False
         alias, host = self.engine.alias, self.state.host
-        over = _submissions().filter(engine=alias, host=host, due_at=None)
+        over = submissions().filter(engine=alias, host=host, due_at=None)
         return retrying(ledger(), over.order_by()[:LITTLE].count) < LITTLE
 
     # Answers
 
-    def _settle(
-        self, rows: Sequence[Submission], answer: Answer, said: dict[str, Any]
-    ) -> None:
+    def _settle(self, rows: Sequence[Submission], answer: Answer) -> None:
         """Store that URLs were accepted, or rejected for good."""
         accepted = answer.outcome == Outcome.ACCEPTED
         good = [row for row in rows if accepted and row.url not in answer.refused]
         bad = [row for row in rows if not accepted or row.url in answer.refused]
-        for some, state in ((good, _State.ACCEPTED), (bad, _State.REJECTED)):
+        for some, state in ((good, State.ACCEPTED), (bad, State.REJECTED)):
             if some:
-                self._finish(some, state, answer, said)
-        pk, now, last = self.state.pk, self.now(), _last(said)
-        _states().answered(pk, succeeded=accepted, now=now, **last)
+                self._finish(some, state, answer)
+        pk, now = self.state.pk, self.now()
+        engine_states().answered(pk, succeeded=accepted, now=now, **self.last)
         self.state.failures = 0
 
-    def _finish(
-        self,
-        rows: Sequence[Submission],
-        state: str,
-        answer: Answer,
-        said: dict[str, Any],
-    ) -> None:
-        ids = _ids(rows)
-        is_sitemap = rows[0].kind == Submission.Kind.SITEMAP
+    def _finish(self, rows: Sequence[Submission], state: str, answer: Answer) -> None:
+        is_sitemap = rows[0].kind == Kind.SITEMAP
         interval = self.engine.interval_of(is_sitemap=is_sitemap)
-        _submissions().settle(ids, self.owner, state, interval, **said)
+        submissions().settle(_ids(rows), self.owner, state, interval, **self.said)
         count = getattr(self.result, state)
         setattr(self.result, state, count + len(rows))
         send_signal(
@@ -380,12 +363,7 @@ class _Dispatcher:
             answer=answer,
         )
 
-    def _postpone(
-        self,
-        rows: Sequence[Submission],
-        answer: Answer,
-        said: dict[str, Any],
-    ) -> float:
+    def _postpone(self, rows: Sequence[Submission], answer: Answer) -> float:
         """
         Pause the engine; submit URLs later, or give up those too old.
 
@@ -399,23 +377,23 @@ class _Dispatcher:
             least = wait if self.state.failures else 0.0
             wait = max(least, min(_AWAY, answer.retry_after))
         self.state.failures += 1
-        pk, failures, last = self.state.pk, self.state.failures, _last(said)
-        last["problem"] = said["message"] if _waits_for_somebody(answer) else ""
-        _states().pause(pk, now + wait, now, failures, **last)
+        pk, failures = self.state.pk, self.state.failures
+        problem = answer.message if _waits_for_somebody(answer) else ""
+        engine_states().pause(
+            pk, now + wait, now, failures, problem=problem, **self.last
+        )
         over = [row for row in rows if _is_over(row, now)]
         if over:
-            self._finish(over, _State.FAILED, answer, said)
+            self._finish(over, State.FAILED, answer)
         # It may have been received: nothing twice in the interval.
         is_unknown = not answer.is_unsent and (answer.status or 200) < 300
         later = max(wait, self.engine.interval) if is_unknown else wait
-        self._put_back([row for row in rows if not _is_over(row, now)], later, **said)
+        rest = [row for row in rows if not _is_over(row, now)]
+        self._put_back(rest, later, **self.said)
         return wait
 
     def _wait_for_quota(
-        self,
-        batches: Sequence[list[Submission]],
-        answer: Answer,
-        said: dict[str, Any],
+        self, batches: Sequence[list[Submission]], answer: Answer
     ) -> list[list[Submission]]:
         """
         Submit no URLs for a while; nothing of these was sent, and nothing failed.
@@ -425,17 +403,16 @@ class _Dispatcher:
         now = self.now()
         wait = min(_AWAY, max(_PAUSE, answer.retry_after or RENEWED_IN))
         self.state.failures, self.state.exhausted_until = 0, now + wait
-        pk, last = self.state.pk, _last(said)
-        _states().exhausted(pk, now + wait, now, **last)
+        engine_states().exhausted(self.state.pk, now + wait, now, **self.last)
         urls = [batch for batch in batches if _are_urls(batch)]
         # Of an answer that accepted others nothing is stored with these.
         is_theirs = answer.outcome == Outcome.EXHAUSTED
-        self._put_back_untried(urls, wait, **(said if is_theirs else {}))
+        self._put_back_untried(urls, wait, **(self.said if is_theirs else {}))
         return [batch for batch in batches if not _are_urls(batch)]
 
     def _put_back(self, rows: Sequence[Submission], wait: float, **said: Any) -> None:
         due_at, ids = self.now() + wait, _ids(rows)
-        _submissions().put_back(ids, self.owner, due_at, **said)
+        submissions().put_back(ids, self.owner, due_at, **said)
         self.result.postponed += len(rows)
 
     def _put_back_untried(
@@ -465,22 +442,20 @@ def duration_in_words(seconds: float) -> str:
 
 def _batches(rows: Sequence[Submission]) -> list[list[Submission]]:
     """Divide rows into batches: URLs and feeds together, each sitemap by itself."""
-    kinds = Submission.Kind
-    sitemaps = [[row] for row in rows if row.kind == kinds.SITEMAP]
-    feeds = [row for row in rows if row.kind == kinds.FEED]
-    urls = [row for row in rows if row.kind not in (kinds.SITEMAP, kinds.FEED)]
+    sitemaps = [[row] for row in rows if row.kind == Kind.SITEMAP]
+    feeds = [row for row in rows if row.kind == Kind.FEED]
+    urls = [row for row in rows if row.kind not in (Kind.SITEMAP, Kind.FEED)]
     return sitemaps + [some for some in (feeds, urls) if some]
 
 
 def _tags(rows: Iterable[Submission]) -> list[str]:
     """Return the cache tags of the documents among some URLs."""
-    urls = [unquote(row.url) for row in rows if row.kind == Submission.Kind.DOCUMENT]
+    urls = [unquote(row.url) for row in rows if row.kind == Kind.DOCUMENT]
     return list(dict.fromkeys(cache_tag(document_at(url)) for url in urls))
 
 
 def _are_urls(rows: Sequence[Submission]) -> bool:
-    kinds = Submission.Kind
-    return rows[0].kind not in (kinds.SITEMAP, kinds.FEED)
+    return rows[0].kind not in (Kind.SITEMAP, Kind.FEED)
 
 
 def _is_over(row: Submission, now: float) -> bool:
@@ -493,19 +468,6 @@ def _waits_for_somebody(answer: Answer) -> bool:
     if answer.outcome != Outcome.UNAVAILABLE or status is None:
         return False
     return status < 500 and status not in _PASSING
-
-
-def _last(said: dict[str, Any]) -> dict[str, Any]:
-    """Return what the engine's state shows of its last answer."""
-    return {"status": said["status"], "message": said["message"]}
-
-
-def _states() -> EngineStateQuerySet:
-    return EngineState.objects.on_site()
-
-
-def _submissions() -> SubmissionQuerySet:
-    return Submission.objects.on_site()
 
 
 def _ids(rows: Iterable[Submission]) -> list[int]:

@@ -13,7 +13,7 @@ import dataclasses
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -25,20 +25,18 @@ from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 from django.db import connections
 from django.db.models import TextChoices
-from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.conf import NAME, get_settings, options_of, refusal
+from django_sitemaps_plus.conf import NAME, get_settings, imported, options_of, refusal
 from django_sitemaps_plus.engines import retired
 from django_sitemaps_plus.engines.addresses import is_private
 from django_sitemaps_plus.engines.base import (
     CheckResult,
     Engine,
     MissingExtra,
-    NoToken,
-    Refused,
+    NoAnswer,
     SitemapStatus,
-    TransportError,
+    redacted,
 )
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.robots import shut_out
@@ -46,7 +44,7 @@ from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, address_advice
 from django_sitemaps_plus.sitemaps.tenants import in_this_tenant
 
-from .models import EngineState
+from .models import EngineState, engine_states
 
 #: The most characters of an alias, for the tables.
 _MAX_ALIAS = 100
@@ -77,17 +75,8 @@ def backend(alias: str) -> type[Engine]:
     entry = options_of(get_settings().ENGINES[alias], _KEYS, "keys", example, *here)
     if "BACKEND" not in entry:
         raise refusal(f"needs a 'BACKEND', for example {example}.", *here)
-    path = entry["BACKEND"]
-    try:
-        engine = import_string(path)
-    except (ImportError, AttributeError, TypeError) as error:
-        problem = f"is {path!r}, which cannot be imported: {error}"
-        raise refusal(problem, *here, "BACKEND") from error
-    if not (isinstance(engine, type) and issubclass(engine, Engine)):
-        base = f"{Engine.__module__}.Engine"
-        problem = f"is {path!r}, which is not a subclass of {base}."
-        raise refusal(problem, *here, "BACKEND")
-    return engine
+    name = f"{Engine.__module__}.Engine"
+    return imported(entry["BACKEND"], Engine, name, *here, "BACKEND")  # type: ignore[type-abstract]  # the base
 
 
 def make(alias: str) -> Engine:
@@ -161,21 +150,11 @@ def _explained(
     secrets = [options.get(name) for name in hidden]
     option = getattr(error, "option", None)
     if not option:
-        return ("OPTIONS",), f"cannot be used: {_without(str(error), secrets)}"
+        return ("OPTIONS",), f"cannot be used: {redacted(str(error), secrets)}"
     # The problem of an OptionError is the end of a sentence.
-    problem = _without(getattr(error, "problem", str(error)), secrets)
+    problem = redacted(getattr(error, "problem", str(error)), secrets)
     is_missing = isinstance(error, MissingExtra)
     return (option,) if is_missing else ("OPTIONS", option), problem
-
-
-def _without(text: str, secrets: list[Any]) -> str:
-    """Return a text without the values of secret options."""
-    for value in secrets:
-        parts = value.values() if isinstance(value, Mapping) else value
-        for part in parts if isinstance(parts, (list, tuple)) else [parts]:
-            if part:
-                text = text.replace(str(part), Engine.REDACTED)
-    return text
 
 
 # What keeps copies of a site from submitting anything
@@ -288,13 +267,17 @@ class EngineHealth:
         """When it is tried again, at the earliest; None if it works."""
         if not (self.is_failing or self.health is Health.EXHAUSTED):
             return None
-        until: float = max(self.state.paused_until, self.state.exhausted_until)
-        return until
+        return float(max(self.state.paused_until, self.state.exhausted_until))
 
     @classmethod
-    def all(cls, refusal: str, sections: Sequence[str] = ()) -> list[EngineHealth]:
+    def all(
+        cls,
+        refusal: str,
+        sections: Sequence[str] = (),
+        aliases: Collection[str] | None = None,
+    ) -> list[EngineHealth]:
         """
-        Return how each engine of the settings is doing, in their order.
+        Return how each engine of the settings is doing, or some, in their order.
 
         ``refusal`` is why nothing may be submitted at all, if so. By one query; what
         waits is of some sections, or of all. Raises ``ConfigurationError`` for an
@@ -302,13 +285,14 @@ class EngineHealth:
         """
         site = Site.current().address()
         rows: dict[str, list[EngineState]] = {}
-        states = EngineState.objects.on_site().with_waiting(sections)
+        states = engine_states().with_waiting(sections)
         for state in states.order_by("host"):
             rows.setdefault(state.engine, []).append(state)
         host = "" if site is None else site.origin.host
         return [
             cls.of(state, refusal, engines())
             for alias in engines()
+            if aliases is None or alias in aliases
             for state in rows.get(alias, [EngineState(engine=alias, host=host)])
         ]
 
@@ -351,7 +335,7 @@ def reports_of(engine: Engine, locations: Sequence[str]) -> list[SitemapStatus]:
     """Return an engine's reports on sitemaps."""
     try:
         return engine.status(locations)
-    except (NoToken, Refused, TransportError) as error:
+    except NoAnswer as error:
         problem = str(error)
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
@@ -373,10 +357,6 @@ def side_by_side(jobs: Iterable[Callable[[], object]], using: str) -> None:
     ``using``: within a transaction, as in a test, or in memory.
     """
     waiting = deque(jobs)
-    if _is_own(using):
-        while waiting:
-            waiting.popleft()()
-        return
     failures: list[Exception] = []
 
     def work() -> None:
@@ -397,7 +377,7 @@ def side_by_side(jobs: Iterable[Callable[[], object]], using: str) -> None:
             connections.close_all()
 
     # This thread takes part.
-    number = min(AT_ONCE, len(waiting)) - 1
+    number = 0 if _is_own(using) else min(AT_ONCE, len(waiting)) - 1
     threads = [
         threading.Thread(target=copy_context().run, args=(work_elsewhere,), daemon=True)
         for _ in range(number)

@@ -33,7 +33,7 @@ from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import outbox
 from .engines import engines
-from .listed import NoEndError, events_of, still_listed
+from .listed import events_of, still_listed
 
 _ADDED, _CHANGED, _REMOVED = UrlChange.Kind
 
@@ -216,11 +216,10 @@ def _pass_removed(site: SiteAddress) -> bool:
     digests = {one.digest for one in lost}
     rest = _waiting().exclude(kind=_REMOVED)
     some = [*lost, *(one for one in rest if one.digest in digests)]
-    try:
-        listed, is_known = still_listed({one.location for one in lost}, site)
-    except NoEndError:
+    found = still_listed({one.location for one in lost}, site)
+    if found is None:
         return False
-    outbox.run_locked(partial(_decide, some, listed, is_known))
+    outbox.run_locked(partial(_decide, some, *found))
     _Passing(site).queue(some)
     changes_written.send(None)
     return True
@@ -302,8 +301,7 @@ def confirm(section: str) -> int:
     """
     with outbox.locked() as now:
         sections().filter(name=section).update(confirmed_at=now)
-        held = _held().filter(section=section)
-        digests = set(held.values_list("digest", flat=True))
+        digests = set(_held().filter(section=section).values_list("digest", flat=True))
         for some in parts(digests):
             _held().filter(digest__in=some).update(on_hold=False)
         return len(digests)

@@ -35,18 +35,14 @@ MOST_BYTES, MOST_ITEMS = 1_000_000_000, 10_000
 _ROUNDS = 20
 
 
-class NoEndError(Exception):
-    """Pages are written faster than they are searched."""
-
-
 def still_listed(
     locations: Collection[str], site: SiteAddress
-) -> tuple[set[str], bool]:
+) -> tuple[set[str], bool] | None:
     """
     Return those of some locations that pages list, and whether all were searched.
 
     Pages of registered sections but news, which never say what they list no longer.
-    Raises ``NoEndError`` where pages are written faster than they are searched.
+    None where pages are written faster than they are searched.
     """
     names = [name for name in registry.sources() if _counts(name)]
     rows = pages().on_site(names).exclude(checksum="").order_by("pk")
@@ -68,7 +64,7 @@ def still_listed(
                     left = set(locations) - found
                     found.update(stored.listed(left))
     else:
-        raise NoEndError
+        return None
     if damaged & {pk for pk, _ in there}:
         # They are built again when somebody asks for them.
         return found, False

@@ -12,17 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from django.db import models, transaction
-from django.db.models import (
-    Case,
-    Count,
-    F,
-    Min,
-    OuterRef,
-    QuerySet,
-    Subquery,
-    Value,
-    When,
-)
+from django.db.models import Case, Count, F, Min, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
@@ -34,6 +24,8 @@ _AHEAD = 2 * 86_400.0
 #: Seconds after which what is due should have been submitted, a page with new rows
 #: rebuilt, and an engine that fails should work again.
 LATE = 900.0
+#: What the state of an engine says that works.
+_WORKS = {"problem": "", "failures": 0, "failing_since": 0}
 #: What a submission takes over from an earlier one of the same URL.
 _REPEATED = ("engine", "url", "digest", "host", "section")
 
@@ -50,17 +42,6 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
         grouped = self.order_by().values("engine").annotate(n=Count("pk"))
         return Coalesce(Subquery(grouped.values("n")), 0)
 
-    def waiting(self, engine: str, host: str) -> SubmissionQuerySet:
-        """Return what is to be submitted to an engine, now or later."""
-        return self.filter(engine=engine, host=host, due_at__isnull=False)
-
-    def due(
-        self, engine: str, host: str, now: float, sections: Iterable[str] = ()
-    ) -> SubmissionQuerySet:
-        """Return what may be claimed, of some sections or of all."""
-        rows = self.filter(engine=engine, host=host, due_at__lte=now)
-        return rows.filter(section__in=list(sections)) if sections else rows
-
     @retried
     def sent_with_first(self) -> SubmissionQuerySet:
         """Return what was sent together with the first, or all that never was."""
@@ -69,15 +50,18 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
         return self
 
     @retried
-    def claim(self, ids: Sequence[int], owner: str, until: float, now: float) -> None:
+    def claim(
+        self, ids: Sequence[int], owner: str, until: float, now: float
+    ) -> list[Submission]:
         """
-        Claim what is due of some submissions, until a time.
+        Claim what is due of some submissions, until a time, and return it.
 
         What a process had claimed that was killed is sent as it may have been sent
         then; what happened since is sent after it.
 
         What somebody else has claimed meanwhile is left out. Raises ``RuntimeError``
-        within a transaction: the claim must be committed before anything is sent.
+        within a transaction: the claim must be committed before anything is sent. Run
+        once more, it returns what was claimed the first time.
         """
         with transaction.atomic(using=self.db, durable=True):
             for some in parts(ids):
@@ -88,10 +72,6 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
                     sent_at=now,
                     attempts=F("attempts") + 1,
                 )
-
-    @retried
-    def claimed(self, ids: Sequence[int], owner: str) -> list[Submission]:
-        """Return those of some submissions that ``owner`` has claimed."""
         # In a fixed order: the same submissions make the same request.
         mine = self.filter(claimed_by=owner).order_by("pk")
         mine = mine.only("url", "kind", "deferred", "attempts", "created_at")
@@ -152,16 +132,16 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
                 )
 
 
-def _kind_now() -> models.Case:
+def _kind_now() -> Case:
     """
     Return what is to be said of a URL to which something happened meanwhile.
 
     To be set before ``again``: MySQL assigns in this order, and reads what it assigned.
     """
     kinds = Submission.Kind
-    is_same = models.Q(again__in=["", kinds.REQUESTED])
-    is_same |= models.Q(kind=kinds.ADDED, again=kinds.CHANGED)
-    return models.Case(models.When(is_same, then=F("kind")), default=F("again"))
+    is_same = Q(again__in=["", kinds.REQUESTED])
+    is_same |= Q(kind=kinds.ADDED, again=kinds.CHANGED)
+    return Case(When(is_same, then=F("kind")), default=F("again"))
 
 
 class Submission(SiteRow):
@@ -256,9 +236,7 @@ class _Time(models.FloatField):  # type: ignore[type-arg]  # not at runtime
     """A time; where a row is damaged, one that cannot be is read as none."""
 
     def from_db_value(self, value: float | None, *_: object) -> float | None:
-        if value is None or 0 <= value <= time.time() + _AHEAD:
-            return value
-        return 0.0
+        return value if value is None or 0 <= value <= time.time() + _AHEAD else 0.0
 
     def deconstruct(self) -> Any:
         name, _, args, kwargs = super().deconstruct()
@@ -268,11 +246,11 @@ class _Time(models.FloatField):  # type: ignore[type-arg]  # not at runtime
 def _if_later(name: str, than: float, now: float, default: float = 0.0) -> Case:
     """Keep a time that is later than another; one that cannot be is none."""
     possible = {f"{name}__gt": than, f"{name}__lte": now + _AHEAD}
-    return Case(When(**possible, then=F(name)), default=Value(default))
+    return Case(When(**possible, then=F(name)), default=default)
 
 
 def _waiting(sections: Sequence[str]) -> SubmissionQuerySet:
-    rows = Submission.objects.on_site().of_engine().filter(due_at__isnull=False)
+    rows = submissions().of_engine().filter(due_at__isnull=False)
     return rows.filter(section__in=sections) if sections else rows
 
 
@@ -301,7 +279,7 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         overdue = waiting.filter(due_at__lt=DatabaseTime() - LATE)
         # By its id, which is in the index: for its time all rows would be read.
         ids = waiting.order_by().values("engine").annotate(first=Min("pk"))
-        oldest = Submission.objects.on_site().filter(pk=OuterRef("oldest"))
+        oldest = submissions().filter(pk=OuterRef("oldest"))
         found: QuerySet[Any] = self.with_first_due(sections).annotate(
             waiting_n=waiting.number(),
             late_n=overdue.number(),
@@ -329,17 +307,8 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         ``fixed`` ends the pause of a proof that was missing before. The pauses of an
         engine that refuses all the same go on growing.
         """
-        rest: dict[str, Any] = {}
-        if fixed:
-            rest = {"problem": "", "paused_until": 0, "failures": 0, "failing_since": 0}
+        rest = {**_WORKS, "paused_until": 0} if fixed else {}
         self.filter(pk=pk).update(verified=proof, verified_at=now, **rest)
-
-    @retried
-    def unverified(
-        self, pk: int, problem: str, until: float, now: float, failures: int
-    ) -> None:
-        """Pause, as ``pause``: the engine would not find the ownership proof."""
-        self._pause(pk, until, now, failures, verified="", problem=problem)
 
     @retried
     def answered(self, pk: int, *, succeeded: bool, now: float, **answer: Any) -> None:
@@ -349,35 +318,24 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         A pause that another process was asked for meanwhile stays.
         """
         if succeeded:
-            answer["succeeded_at"] = now
-        self.filter(pk=pk).update(
-            answered_at=now,
-            problem="",
-            failures=0,
-            failing_since=0,
-            paused_until=_if_later("paused_until", now, now),
-            **answer,
-        )
+            answer["succeeded_at"] = answer["answered_at"]
+        paused_until = _if_later("paused_until", now, now)
+        self.filter(pk=pk).update(paused_until=paused_until, **_WORKS, **answer)
 
     @retried
     def pause(
-        self, pk: int, until: float, now: float, failures: int, **answer: Any
+        self, pk: int, until: float, now: float, failures: int, **values: Any
     ) -> None:
         """
         Pause, at least until a time; a longer pause stays.
 
-        ``problem`` of the answer is what somebody has to act on; empty if it may pass.
-        ``failures`` is one more than the caller knew of: several processes that fail
-        at the same moment count as one.
+        ``values`` are those of the answer, if there was one. ``problem`` among them is
+        what somebody has to act on; empty if it may pass. ``failures`` is one more than
+        the caller knew of: several processes that fail at the same moment count as one.
         """
-        if answer["status"] in (401, 403):
+        if values.get("status") in (401, 403):
             # Access was denied: the ownership proof has to be verified again.
-            answer["verified"] = ""
-        self._pause(pk, until, now, failures, answered_at=now, **answer)
-
-    def _pause(
-        self, pk: int, until: float, now: float, failures: int, **values: Any
-    ) -> None:
+            values["verified"] = ""
         self.filter(pk=pk).update(
             failures=failures,
             failing_since=_if_later("failing_since", 0, now, now),
@@ -388,14 +346,8 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
     @retried
     def exhausted(self, pk: int, until: float, now: float, **answer: Any) -> None:
         """Store that the engine takes no more URLs until a time, at least."""
-        self.filter(pk=pk).update(
-            answered_at=now,
-            problem="",
-            failures=0,
-            failing_since=0,
-            exhausted_until=_if_later("exhausted_until", until, now, until),
-            **answer,
-        )
+        exhausted_until = _if_later("exhausted_until", until, now, until)
+        self.filter(pk=pk).update(exhausted_until=exhausted_until, **_WORKS, **answer)
 
     @retried
     def is_paused(self, pk: int, now: float) -> bool:
@@ -440,3 +392,13 @@ class EngineState(SiteRow):
 
     def __str__(self) -> str:
         return f"{self.engine} ({self.host})"
+
+
+def submissions() -> SubmissionQuerySet:
+    """Return the site's submissions."""
+    return Submission.objects.on_site()
+
+
+def engine_states() -> EngineStateQuerySet:
+    """Return how engines are doing for the site."""
+    return EngineState.objects.on_site()

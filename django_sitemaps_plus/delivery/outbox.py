@@ -36,7 +36,7 @@ from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .engines import engines
-from .models import EngineState, Submission, SubmissionQuerySet
+from .models import Submission, SubmissionQuerySet, engine_states, submissions
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -67,9 +67,7 @@ def notice(
 ) -> Notice:
     """Return the notice of a location: a path on the site, or a whole URL."""
     url = site.url(location)
-    is_own = location.startswith("/")
-    host = site.origin.host if is_own else urlsplit(url).netloc.lower()
-    return Notice(url, host, kind, section)
+    return Notice(url, urlsplit(url).netloc.lower(), kind, section)
 
 
 def sitemap_notices(site: SiteAddress) -> list[Notice]:
@@ -84,13 +82,12 @@ def sitemap_notices(site: SiteAddress) -> list[Notice]:
         for feed in engine.feeds_of_site()
     ]
     if any(engine.takes_sitemaps for engine in engines().values()):
+        host = site.origin.host
         try:
-            found = list(index.index_places(site))
+            places = index.index_places(site)
+            notices += [Notice(url, host, Kind.SITEMAP) for url in places]
         except HookError:
             logger.exception("No engine is told of the sitemap.")
-            found = []
-        host = site.origin.host
-        notices += [Notice(url, host, Kind.SITEMAP) for url in found]
     return notices
 
 
@@ -162,9 +159,7 @@ def put(
     for alias, engine in (engines() if chosen is None else chosen).items():
         wanted = _wanted(engine, notices)
         if wanted:
-            EngineState.objects.on_site().ensure(
-                alias, {item.host for item in wanted.values()}
-            )
+            engine_states().ensure(alias, {item.host for item in wanted.values()})
             waiting = _join(engine, wanted)
             new = {key: item for key, item in wanted.items() if key not in waiting}
             _add(alias, engine, new, now)
@@ -238,23 +233,17 @@ def _join(engine: Engine, notices: Mapping[str, Notice]) -> set[str]:
     locked_rows = _live(notices).order_by("pk").select_for_update()
     rows = [row for row in locked_rows if row.engine == engine.alias]
     for row in rows:
-        _join_one(row, engine, notices[row.digest])
-    Submission.objects.on_site().bulk_update(
-        rows, ["kind", "section", "again"], batch_size=ROWS
-    )
+        item = notices[row.digest]
+        row.section = item.section
+        if row.state != State.SENDING:
+            row.kind = _merged(engine, row.kind, item, is_heard=row.attempts > 0)
+        elif row.again:
+            row.again = _merged(engine, row.again, item)
+        else:
+            # It may have been sent before this change.
+            row.again = item.kind
+    submissions().bulk_update(rows, ["kind", "section", "again"], batch_size=ROWS)
     return {row.digest for row in rows}
-
-
-def _join_one(row: Submission, engine: Engine, item: Notice) -> None:
-    """Add a notice to a submission."""
-    row.section = item.section
-    if row.state != State.SENDING:
-        row.kind = _merged(engine, row.kind, item, is_heard=row.attempts > 0)
-    elif row.again:
-        row.again = _merged(engine, row.again, item)
-    else:
-        # It may have been sent before this change.
-        row.again = item.kind
 
 
 def _live(digests: Iterable[str]) -> SubmissionQuerySet:
@@ -264,13 +253,13 @@ def _live(digests: Iterable[str]) -> SubmissionQuerySet:
     By the digest alone: where PostgreSQL has not counted the rows yet, it looks all of
     an engine's up in another index.
     """
-    return Submission.objects.on_site().filter(digest__in=list(digests), live=True)
+    return submissions().filter(digest__in=list(digests), live=True)
 
 
 def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) -> None:
     """Add submissions, due now or once the interval since they were sent is over."""
     due_at = _due_times(alias, engine, notices, now)
-    Submission.objects.on_site().bulk_create(
+    submissions().bulk_create(
         (
             Submission(
                 engine=alias,
@@ -308,7 +297,7 @@ def _due_times(
 
 def sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float]:
     """Return when URLs were last sent, by digest; only what was sent ``since``."""
-    rows = Submission.objects.on_site().filter(digest__in=digests)
+    rows = submissions().filter(digest__in=digests)
     last = Max(Coalesce("answered_at", "sent_at"))
     last_sent = rows.order_by().values_list("engine", "digest").annotate(last=last)
     return {
@@ -320,8 +309,7 @@ def sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float
 
 def next_due() -> float | None:
     """Return the seconds until something is due; None if nothing waits."""
-    states = EngineState.objects.on_site().filter(engine__in=list(engines()))
-    waiting = states.with_first_due()
+    waiting = engine_states().filter(engine__in=list(engines())).with_first_due()
     soonest: float | None = min(
         (
             max(state.first_due, state.paused_until, state.exhausted_until)
@@ -330,9 +318,7 @@ def next_due() -> float | None:
         ),
         default=None,
     )
-    if soonest is None:
-        return None
-    return max(0.0, soonest - database_time(ledger()))
+    return None if soonest is None else max(0.0, soonest - database_time(ledger()))
 
 
 def prune() -> int:

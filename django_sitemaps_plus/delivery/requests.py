@@ -22,7 +22,7 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from . import outbox
 from .engines import engines
-from .models import EngineState, Submission
+from .models import engine_states, submissions
 from .outbox import Kind
 
 #: URLs that a plan names as examples.
@@ -41,21 +41,16 @@ def given(urls: Iterable[str], site: SiteAddress) -> list[tuple[str, str]]:
 
 def since(moment: float, sections: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield each URL to which something happened since a time, as far as stored."""
-    last = 0
-    seen = set[str]()
-    while True:
-        rows = url_changes().filter(pk__gt=last, at__gte=moment)
-        rows = rows.exclude(queued_at=None)
-        if sections:
-            rows = rows.filter(section__in=sections)
-        some = list(rows.order_by("pk")[:ROWS])
+    last, seen = 0, set[str]()
+    rows = url_changes().filter(at__gte=moment).exclude(queued_at=None).order_by("pk")
+    if sections:
+        rows = rows.filter(section__in=sections)
+    while some := list(rows.filter(pk__gt=last)[:ROWS]):
         for row in some:
             digest = digest_of(row.location)
             if digest not in seen:
                 seen.add(digest)
                 yield row.location, row.section
-        if not some:
-            return
         last = some[-1].pk
 
 
@@ -101,9 +96,10 @@ def plan(
     now = database_time(ledger())
     plans: dict[tuple[str, str], Plan] = {}
     paused = set[tuple[str, str]]()
-    for state in EngineState.objects.on_site().filter(engine__in=aliases):
+    waits = submissions().filter(due_at__isnull=False)
+    for state in engine_states().filter(engine__in=aliases):
         place = state.engine, state.host
-        rows = Submission.objects.on_site().waiting(*place)
+        rows = waits.filter(engine=state.engine, host=state.host)
         if not state.problem and max(state.paused_until, state.exhausted_until) > now:
             paused.add(place)
         waiting = rows.filter(section__in=sections) if sections else rows

@@ -20,8 +20,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings as django_settings
@@ -205,20 +206,20 @@ class BackgroundThread:
     def _work_once(self, tenant: str | None, due: _Due) -> None:
         """Do what is due for a tenant, or look which ones there are."""
         hooks.store(process_ends=False)
-        if tenant is _ALL:
-            due.notify_at = math.inf
-            self._look_at_all()
-            return
-        with tenants.active(tenant):
-            self._work_for(due)
+        how = get_settings().BACKGROUND
+        with nullcontext() if tenant is _ALL else tenants.active(tenant):
+            if how in workers.WORKERS:
+                due.notify_at = due.rebuild_at = due.tell_at = math.inf
+                write_late()
+                workers.function(str(how))(tenant)
+            elif tenant is _ALL:
+                due.notify_at = math.inf
+                self._look_at_all()
+            else:
+                self._work_for(due)
 
     def _look_at_all(self) -> None:
         """Look for work of all tenants, one after another."""
-        how = get_settings().BACKGROUND
-        if how in workers.WORKERS:
-            write_late()
-            workers.function(str(how))(_ALL)
-            return
         now = time.monotonic()
         if now < self._look_ends:
             return
@@ -237,19 +238,16 @@ class BackgroundThread:
 
         now = time.monotonic()
         if due.notify_at <= now:
-            due.notify_at = math.inf
-            how = get_settings().BACKGROUND
-            if how in workers.WORKERS:
-                write_late()
-                workers.function(str(how))(tenants.current_tenant_key())
-                return
-            due.rebuild_at = now
+            due.notify_at, due.rebuild_at = math.inf, now
             wait = background.notify_all(self._is_ending)
             if wait is not None:
                 due.notify_in(wait)
         if due.rebuild_at <= now:
             due.rebuild_at = math.inf
-            rest = None if self._ends else self._rebuild_page()
+            waiting = sum(one.rebuild_at < math.inf for one in self._due.values())
+            rest = None
+            if not self._ends:
+                rest = background.rebuild_page(self._leisure, waiting)
             if rest is not None:
                 due.rebuild_at = time.monotonic() + max(_PAUSE, rest)
                 due.is_changed = True
@@ -266,7 +264,7 @@ class BackgroundThread:
         """Have apps do what is due, and come back for more: no request may come."""
         from .background import of_each_site, work_of_apps
 
-        wait = of_each_site(partial(work_of_apps, self._is_ending))
+        wait = of_each_site(lambda site: work_of_apps(self._is_ending))
         if wait is not None:
             due.notify_in(wait + _SETTLE)
 
@@ -275,18 +273,12 @@ class BackgroundThread:
         from .background import of_each_site
 
         due.tell_at, begun = math.inf, time.thread_time()
-        wait = of_each_site(partial(hooks.rebuilt, self._is_ending, is_asked=False))
+        wait = of_each_site(lambda _: hooks.rebuilt(self._is_ending, is_asked=False))
         used = time.thread_time() - begun
         rest = used * (1 / get_settings().BACKGROUND_SHARE - 1)
         due.tell_from = time.monotonic() + rest
         if wait is not None:
             due.tell_in(wait)
-
-    def _rebuild_page(self) -> float | None:
-        from .background import rebuild_page
-
-        waiting = sum(due.rebuild_at < math.inf for due in self._due.values())
-        return rebuild_page(self._leisure, waiting)
 
     def _next_at(self) -> float:
         """Return when there is something to do, by the monotonic clock."""

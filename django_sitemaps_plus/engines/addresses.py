@@ -13,24 +13,23 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _URL = re.compile(r"[!-~]+")
 #: Endings of names that no public site has: RFC 6761, RFC 6762, RFC 9476 and ICANN.
 _PRIVATE = (".localhost", ".local", ".test", ".invalid", ".internal", ".alt", ".lan")
-#: RFC 6052: IPv4 addresses as DNS64 writes them.
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+#: Those whose last 32 bits are an IPv4 address: mapped ones, and as DNS64 writes them
+#: (RFC 6052).
+_WITH_IPV4 = [ipaddress.ip_network(one) for one in ("::ffff:0:0/96", "64:ff9b::/96")]
 #: Networks that some versions of Python take for public ones.
 #: https://www.iana.org/assignments/iana-ipv6-special-registry
-_RESERVED = tuple(
-    map(
-        ipaddress.ip_network,
-        (
-            "192.0.0.0/24",  # of the IETF: RFC 6890
-            "::/96",  # with an IPv4 address at the end: RFC 4291, section 2.5.5.1
-            "64:ff9b:1::/48",  # DNS64 of one's own: RFC 8215
-            "2002::/16",  # with an IPv4 address in it, 6to4: RFC 7526
-            "3fff::/20",  # documentation: RFC 9637
-            "5f00::/16",  # segments within a network: RFC 9602
-            "fec0::/10",  # of one site: RFC 3879
-        ),
+_RESERVED = [
+    ipaddress.ip_network(network)
+    for network in (
+        "192.0.0.0/24",  # of the IETF: RFC 6890
+        "::/96",  # with an IPv4 address at the end: RFC 4291, section 2.5.5.1
+        "64:ff9b:1::/48",  # DNS64 of one's own: RFC 8215
+        "2002::/16",  # with an IPv4 address in it, 6to4: RFC 7526
+        "3fff::/20",  # documentation: RFC 9637
+        "5f00::/16",  # segments within a network: RFC 9602
+        "fec0::/10",  # of one site: RFC 3879
     )
-)
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,11 +125,8 @@ def is_private(host: str) -> bool:
     except ValueError:
         name = name.rstrip(".").lower()
         return "." not in name or name.endswith(_PRIVATE)
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            return is_private(str(address.ipv4_mapped))
-        if address in _NAT64:
-            return is_private(str(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)))
+    if any(address in network for network in _WITH_IPV4):
+        return is_private(str(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)))
     if any(address in network for network in _RESERVED):
         return True
     return not address.is_global or address.is_multicast

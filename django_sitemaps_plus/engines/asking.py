@@ -17,16 +17,12 @@ from .base import (
     Batch,
     CheckResult,
     Engine,
+    NoAnswer,
     NoThread,
-    NoToken,
     Outcome,
-    Refused,
-    TransportError,
 )
 
 logger = logging.getLogger("django_sitemaps_plus")
-
-_NO_ANSWER = (NoToken, Refused, TransportError)
 
 
 def submit(engine: Engine, batch: Batch) -> Answer:
@@ -43,16 +39,8 @@ def submit(engine: Engine, batch: Batch) -> Answer:
             raise TypeError(f"submit() returned {type(answer).__name__}")
     except NoThread:
         raise
-    except Refused as error:
-        answer = dataclasses.replace(error.answer, is_unsent=True)
-    except (NoToken, TransportError) as error:
-        is_missing = isinstance(error, NoToken) and not error.may_pass
-        answer = Answer(
-            outcome=Outcome.UNAVAILABLE,
-            status=0 if is_missing else None,
-            message=str(error),
-            is_unsent=error.is_unsent,
-        )
+    except NoAnswer as error:
+        answer = error.answer
     except Exception as error:
         text = engine.redact(_text_of(error))
         logger.error("Engine %r: %s", engine.alias, text)
@@ -87,7 +75,7 @@ def check_engine(
     """Check everything that submissions need."""
     try:
         return [_clean(engine, one) for one in engine.check(origin, force=force)]
-    except _NO_ANSWER as error:
+    except NoAnswer as error:
         return [_problem(engine, str(error), error.fix)]
     except Exception as error:
         problem = _text_of(error).rstrip(".")

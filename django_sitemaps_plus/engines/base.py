@@ -11,9 +11,10 @@ Its errors::
     ├── OptionError                        also a ValueError: an invalid option
     │   └── MissingExtra                   a package that the engine needs is missing
     ├── NoThread                           this process can send nothing any more
-    ├── NoToken                            an engine wants a token, and there is none
-    ├── Refused                            what had to be asked first was refused
-    └── TransportError                     a request that got no answer
+    └── NoAnswer                           do not raise directly
+        ├── NoToken                        an engine wants a token, and there is none
+        ├── Refused                        what had to be asked first was refused
+        └── TransportError                 a request that got no answer
 
 An engine's constructor raises ``OptionError``, and nothing else does. Its methods may
 raise the others: ``asking`` turns them into answers, except ``NoThread``, where nothing
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 OURS = "django-sitemaps-plus"
 #: The most characters of an answer's body that are stored.
 EXCERPT = 500
+#: How somebody gets a secret.
+CREATE_ONE = 'Create one: python -c "import secrets; print(secrets.token_hex(16))"'
 #: What can happen to a URL.
 EVENTS = ("added", "changed", "removed")
 #: That sitemaps are served with other bytes.
@@ -124,10 +127,20 @@ class NoThread(EngineError):
     """
 
 
-_CREDENTIALS = "the option 'credentials'"
+class NoAnswer(EngineError):
+    """
+    Nothing was submitted, as far as is known. Do not raise directly.
+
+    ``answer`` is what it counts as, and says why; ``fix`` is what to do about it.
+    """
+
+    def __init__(self, answer: Answer, fix: str) -> None:
+        super().__init__(answer.message)
+        self.answer = answer
+        self.fix = fix
 
 
-class NoToken(EngineError):
+class NoToken(NoAnswer):
     """
     There is no access token; the message says why.
 
@@ -135,16 +148,15 @@ class NoToken(EngineError):
     """
 
     def __init__(self, message: str, *, may_pass: bool = False) -> None:
-        super().__init__(message)
-        self.may_pass = may_pass
-        #: What to do about it.
-        self.fix = f"Check {'the network' if may_pass else _CREDENTIALS}."
+        status = None if may_pass else 0
+        answer = Answer(
+            outcome=Outcome.UNAVAILABLE, status=status, message=message, is_unsent=True
+        )
+        what = "the network" if may_pass else "the option 'credentials'"
+        super().__init__(answer, f"Check {what}.")
 
-    #: Whether the engine cannot have received the request.
-    is_unsent = True
 
-
-class TransportError(EngineError):
+class TransportError(NoAnswer):
     """
     There is no answer. The message is one sentence without the path of a URL.
 
@@ -153,30 +165,20 @@ class TransportError(EngineError):
     received it.
     """
 
-    #: What to do about it.
-    fix = "Check 'endpoint' and the network."
-
     def __init__(self, stage: str, message: str) -> None:
-        super().__init__(message)
+        is_unsent = stage not in ("request", "answer")
+        answer = Answer(
+            outcome=Outcome.UNAVAILABLE, message=message, is_unsent=is_unsent
+        )
+        super().__init__(answer, "Check 'endpoint' and the network.")
         self.stage = stage
 
-    @property
-    def is_unsent(self) -> bool:
-        """Whether the engine cannot have received the request."""
-        return self.stage not in ("request", "answer")
 
-
-class Refused(EngineError):
-    """
-    A question was refused without whose answer nothing can be submitted.
-
-    ``answer`` says why, ``fix`` what to do about it.
-    """
+class Refused(NoAnswer):
+    """A question was refused without whose answer nothing can be submitted."""
 
     def __init__(self, answer: Answer, fix: str) -> None:
-        super().__init__(answer.message)
-        self.answer = answer
-        self.fix = fix
+        super().__init__(dataclasses.replace(answer, is_unsent=True), fix)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -412,12 +414,7 @@ class Engine(ABC):
 
     def redact(self, text: str) -> str:
         """Return a text without this engine's secrets, even if percent-encoded."""
-        values = {str(value) for value in self._secrets() if value}
-        values |= {urllib.parse.quote(value, safe="") for value in values}
-        # The longest first: a secret may start with another one.
-        for value in sorted(values, key=len, reverse=True):
-            text = text.replace(value, self.REDACTED)
-        return text
+        return redacted(text, list(self._secrets()))
 
     def _answer_to(
         self, response: Response, outcome: Outcome, message: str, **details: Any
@@ -452,6 +449,16 @@ class Engine(ABC):
         for option in dataclasses.fields(self):
             if option.metadata.get("secret"):
                 yield from _leaves(getattr(self, option.name))
+
+
+def redacted(text: str, secrets: object) -> str:
+    """Return a text without secrets, in nested lists too, even if percent-encoded."""
+    values = set(_leaves(secrets))
+    values |= {urllib.parse.quote(value, safe="") for value in values}
+    # The longest first: a secret may start with another one.
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, Engine.REDACTED)
+    return text
 
 
 def _leaves(value: object) -> Iterator[str]:

@@ -502,8 +502,8 @@ def _names_error(response: Response) -> bool:
         return said is False or _has_error(response.text)
     # What is deeper may repeat what was sent.
     top = said if isinstance(said, list) else [said, *said.values()]
-    return any(_is_error(one) for one in top if isinstance(one, dict)) or (
-        isinstance(said, list) and any(_has_error(one) for one in said)
+    return any(
+        _is_error(one) if isinstance(one, dict) else _has_error(one) for one in top
     )
 
 
@@ -515,15 +515,10 @@ def _is_error(said: Mapping[str, object]) -> bool:
         (_SUCCESS.fullmatch(name) and _is_nothing(value, _FALSE))
         or (name in _RESULTS and str(value).lower() == "false")
         or (_CODE.fullmatch(name) and _REFUSED.fullmatch(str(value)))
-        or _is_named(name, value)
+        or (_ERROR_NAME.search(name) and not _is_nothing(value, _NOTHING))
+        or _has_error(value)
         for name, value in given.items()
     )
-
-
-def _is_named(name: str, value: object) -> bool:
-    """Return whether a value within JSON, or its name, names an error."""
-    is_meant = _ERROR_NAME.search(name) and not _is_nothing(value, _NOTHING)
-    return bool(is_meant) or _has_error(value)
 
 
 def _is_nothing(value: object, words: Collection[str]) -> bool:

@@ -13,7 +13,7 @@ import re
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django_sitemaps_plus.protocol.errors import page
 from django_sitemaps_plus.protocol.values import matches
@@ -21,10 +21,12 @@ from django_sitemaps_plus.protocol.values import matches
 from . import http, own_files
 from .addresses import Target, check_url
 from .base import (
+    CREATE_ONE,
     Answer,
     Batch,
     CheckResult,
     Engine,
+    NoToken,
     OptionError,
     Outcome,
     TransportError,
@@ -38,12 +40,10 @@ ENDPOINT = "https://api.indexnow.org/indexnow"
 FALLBACKS = ("https://yandex.com/indexnow", "https://search.seznam.cz/indexnow")
 
 #: The hosts of all who take part, and share what any of them receives.
-_PARTICIPANTS = frozenset(
-    [
-        *("api.indexnow.org", "www.bing.com", "bing.com", "yandex.com"),
-        *("search.seznam.cz", "searchadvisor.naver.com", "indexnow.yep.com"),
-        "indexnow.amazonbot.amazon",
-    ]
+_PARTICIPANTS = (
+    *("api.indexnow.org", "www.bing.com", "bing.com", "yandex.com"),
+    *("search.seznam.cz", "searchadvisor.naver.com", "indexnow.yep.com"),
+    "indexnow.amazonbot.amazon",
 )
 
 _LOCATION = re.compile(r"/[!-~]*")
@@ -65,11 +65,10 @@ _NAMES_URLS = "urllist"
 
 #: What the message of each 403 ends with.
 _SEE = f"See {page('indexnow-403')}."
-_CREATE = 'Create one: python -c "import secrets; print(secrets.token_hex(16))"'
 _STICKY = (
     "refuses the key for this site (403 UserForbiddedToAccessSite), although the key "
     "file is correct. It once found no key file, and now distrusts the key for good. "
-    f"Use a new key, and move this one to 'old_keys'. {_CREATE}"
+    f"Use a new key, and move this one to 'old_keys'. {CREATE_ONE}"
 )
 _KEY_FILE_IS_GOOD = (
     "refuses the key (403), although the key file looks correct from here. Check that "
@@ -134,10 +133,7 @@ class IndexNow(Engine):
         """
         host = _host(batch.origin)
         if not self._key_of(host):
-            text = f"There is no key for {host}. {_CREATE}"
-            return Answer(
-                outcome=Outcome.UNAVAILABLE, status=0, message=text, is_unsent=True
-            )
+            raise NoToken(f"There is no key for {host}. {CREATE_ONE}")
         if refusal := self._outside(batch):
             return refusal
         answers: list[Answer] = []
@@ -180,7 +176,7 @@ class IndexNow(Engine):
         """
         key = self._key_of(_host(origin))
         if not key:
-            return CheckResult.bad(f"There is no key for {_host(origin)}.", _CREATE)
+            return CheckResult.bad(f"There is no key for {_host(origin)}.", CREATE_ONE)
         result = own_files.check_key_file(
             f"{origin}{self.key_location or f'/{key}.txt'}",
             key,
@@ -195,7 +191,7 @@ class IndexNow(Engine):
 
     def _check_keys(self) -> None:
         if not self.key and not self.keys:
-            raise OptionError("key", f"is missing. {_CREATE}")
+            raise OptionError("key", f"is missing. {CREATE_ONE}")
         if not isinstance(self.keys, Mapping):
             raise OptionError("keys", "is not a dict of hosts and their keys.")
         if isinstance(self.old_keys, str):
@@ -206,13 +202,11 @@ class IndexNow(Engine):
         for option, key in named:
             if not matches(key, own_files.KEY):
                 problem = "contains a key that is not 8 to 128 of a-z, A-Z, 0-9 and -."
-                raise OptionError(option, f"{problem} {_CREATE}")
+                raise OptionError(option, f"{problem} {CREATE_ONE}")
 
     def _key_of(self, host: str) -> str:
-        for named, key in self.keys.items():
-            if _host_of(named) == host:
-                return key
-        return self.key
+        own = (key for named, key in self.keys.items() if _host_of(named) == host)
+        return next(own, self.key)
 
     def _endpoints(self) -> list[str]:
         fallbacks = self.fallbacks
@@ -225,7 +219,8 @@ class IndexNow(Engine):
         folder = (self.key_location or "/").rpartition("/")[0] + "/"
         if folder == "/":
             return None
-        below = sum(_path(url).startswith(folder) for url in batch.urls)
+        paths = [urllib.parse.urlsplit(url).path for url in batch.urls]
+        below = sum(path.startswith(folder) for path in paths)
         if below == len(batch.urls):
             return None
         problem = (
@@ -237,30 +232,21 @@ class IndexNow(Engine):
 
     def _post(self, endpoint: str, batch: Batch) -> tuple[Answer, bool]:
         """Return an endpoint's answer, and whether it is final."""
-        name = Target.parse(endpoint).authority
+        name, host = Target.parse(endpoint).authority, _host(batch.origin)
+        payload = {"host": host, "key": self._key_of(host), "urlList": list(batch.urls)}
+        if self.key_location:
+            payload["keyLocation"] = f"{batch.origin}{self.key_location}"
         try:
             response = http.send(
                 "POST",
                 endpoint,
                 headers={"Content-Type": "application/json; charset=utf-8"},
-                document=self._payload(batch),
+                document=payload,
                 timeout=self.timeout,
             )
         except TransportError as error:
-            answer = Answer(
-                outcome=Outcome.UNAVAILABLE,
-                message=str(error),
-                is_unsent=error.is_unsent,
-            )
-            return answer, False
+            return error.answer, False
         return self._read(name, response, batch)
-
-    def _payload(self, batch: Batch) -> dict[str, Any]:
-        host = _host(batch.origin)
-        payload = {"host": host, "key": self._key_of(host), "urlList": list(batch.urls)}
-        if self.key_location:
-            payload["keyLocation"] = f"{batch.origin}{self.key_location}"
-        return payload
 
     def _read(
         self, name: str, response: http.Response, batch: Batch
@@ -319,7 +305,3 @@ def _host(origin: str) -> str:
 def _host_of(host: str) -> str:
     """Return the host of a Host header or a setting, without its port."""
     return _host(f"//{host}")
-
-
-def _path(url: str) -> str:
-    return urllib.parse.urlsplit(url).path or "/"

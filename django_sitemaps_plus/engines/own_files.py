@@ -55,75 +55,62 @@ def _refused(response: http.Response) -> CheckResult:
     status = response.status
     if 300 <= status < 400:
         where = response.headers.get("location", "nowhere")[:200]
-        return CheckResult.bad(
-            f"The key file redirects ({status}) to {where}.",
+        problem = f"The key file redirects ({status}) to {where}."
+        fix = (
             "Set BASE_URL to an address that does not redirect, or exclude the key "
-            "file from the redirect.",
+            "file from the redirect."
         )
-    if status in (404, 410):
-        return CheckResult.bad(
-            f"The key file was not found ({status}).",
-            f"Add {_INCLUDE}, and make the web server pass .txt files to Django.",
-        )
-    if status == 400:
-        if page := _OF_WEB_SERVER.search(response.text[:2_000]):
-            return CheckResult.bad(
-                f"The web server refuses the request for the key file: {page[1]}.",
-                "Let it be fetched without a certificate, and by its public address.",
-            )
-        return CheckResult.bad(
-            "The site refuses the request for the key file (400).",
+    elif status in (404, 410):
+        problem = f"The key file was not found ({status})."
+        fix = f"Add {_INCLUDE}, and make the web server pass .txt files to Django."
+    elif status == 400 and (page := _OF_WEB_SERVER.search(response.text[:2_000])):
+        problem = f"The web server refuses the request for the key file: {page[1]}."
+        fix = "Let it be fetched without a certificate, and by its public address."
+    elif status == 400:
+        problem = "The site refuses the request for the key file (400)."
+        fix = (
             "Add the Host that Django is asked for to ALLOWED_HOSTS: that of BASE_URL, "
-            "or the one that a front end sends.",
+            "or the one that a front end sends."
         )
-    if status in (401, 403, 407, 429):
-        return CheckResult.bad(
-            f"Access to the key file is denied ({status}).",
-            "Make it public: no login, firewall or challenge may come first.",
-        )
-    if status >= 500:
-        return CheckResult.bad(
-            f"The site fails to serve the key file ({status}).",
-            "Check the site's log.",
-        )
-    return CheckResult.bad(f"The key file has status {status}.", "It must be 200.")
+    elif status in (401, 403, 407, 429):
+        problem = f"Access to the key file is denied ({status})."
+        fix = "Make it public: no login, firewall or challenge may come first."
+    elif status >= 500:
+        problem = f"The site fails to serve the key file ({status})."
+        fix = "Check the site's log."
+    else:
+        problem, fix = f"The key file has status {status}.", "It must be 200."
+    return CheckResult.bad(problem, fix)
 
 
 def _different(
     response: http.Response, key: str, old_keys: Sequence[str]
 ) -> CheckResult:
     """Say how a file differs from the key."""
-    body = response.body
     text = response.text.strip()
     if response.is_html:
-        return CheckResult.bad(
-            "There is a web page instead of the key file.",
-            f"Add {_INCLUDE}, above the pattern that matches every path.",
-        )
-    if response.headers.get("content-encoding", "identity") != "identity":
-        return CheckResult.bad(
-            "The key file is compressed, although the request did not allow it.",
-            "Serve it uncompressed.",
-        )
-    if not text:
-        return CheckResult.bad("The key file is empty.", f"Add {_INCLUDE}.")
-    if body.removeprefix(_BOM).decode("utf-8", "replace").strip() == key:
-        return CheckResult.bad(
+        problem = "There is a web page instead of the key file."
+        fix = f"Add {_INCLUDE}, above the pattern that matches every path."
+    elif response.headers.get("content-encoding", "identity") != "identity":
+        problem = "The key file is compressed, although the request did not allow it."
+        fix = "Serve it uncompressed."
+    elif not text:
+        problem, fix = "The key file is empty.", f"Add {_INCLUDE}."
+    elif response.body.removeprefix(_BOM).decode("utf-8", "replace").strip() == key:
+        problem = (
             "The key file contains more than the key: a newline, a space or a byte "
-            "order mark. Some engines accept that, but Bing has refused it.",
-            "Write the key alone: printf %s KEY > KEY.txt.",
+            "order mark. Some engines accept that, but Bing has refused it."
         )
-    if text in old_keys:
-        return CheckResult.bad(
-            "The key file contains an old key.",
-            "Clear the site's cache and restart its processes.",
-        )
-    if KEY.fullmatch(text):
-        return CheckResult.bad(
-            "The key file contains another key.",
-            "Use the same 'key' in every process, and restart them.",
-        )
-    return CheckResult.bad("The key file contains something else.", f"Add {_INCLUDE}.")
+        fix = "Write the key alone: printf %s KEY > KEY.txt."
+    elif text in old_keys:
+        problem = "The key file contains an old key."
+        fix = "Clear the site's cache and restart its processes."
+    elif KEY.fullmatch(text):
+        problem = "The key file contains another key."
+        fix = "Use the same 'key' in every process, and restart them."
+    else:
+        problem, fix = "The key file contains something else.", f"Add {_INCLUDE}."
+    return CheckResult.bad(problem, fix)
 
 
 #: Engines do not know which of them says where the site is.

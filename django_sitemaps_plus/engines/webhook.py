@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from . import http
 from .addresses import Target, check_url
-from .base import Answer, Batch, Engine, OptionError, secret_option
+from .base import CREATE_ONE, Answer, Batch, Engine, OptionError, secret_option
 from .http import explained
 
 #: The header of the signature: ``t=<seconds since the epoch>,v1=<hexadecimal digits>``.
@@ -54,12 +54,10 @@ class Webhook(Engine):
         """
         super().__post_init__()
         check_url("url", self.url, plain=True)
-        if not _is_secret(self.secret):
-            raise OptionError(
-                "secret",
-                f"must be text of {_SHORTEST} characters or more. Create one: "
-                'python -c "import secrets; print(secrets.token_hex(16))"',
-            )
+        secret: object = self.secret
+        if not isinstance(secret, str) or len(secret) < _SHORTEST:
+            problem = f"must be text of {_SHORTEST} characters or more. {CREATE_ONE}"
+            raise OptionError("secret", problem)
 
     @property
     def service(self) -> str:
@@ -99,10 +97,6 @@ def signature(secret: str, delivery: str, seconds: int, body: bytes) -> str:
     signed = f"{delivery}.{seconds}.".encode() + body
     digest = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
     return f"t={seconds},v1={digest}"
-
-
-def _is_secret(value: object) -> bool:
-    return isinstance(value, str) and len(value) >= _SHORTEST
 
 
 def _document(batch: Batch) -> dict[str, object]:

@@ -122,7 +122,7 @@ def _closed() -> Iterator[Alert]:
     """Yield that a public site is closed to all; where engines are, they say so."""
     address, debug, robots = check_site()
     if not engines() and address.is_good and debug.is_good and not robots.is_good:
-        yield Alert(subject=Alert.Subject.ENGINES, text=robots.text)
+        yield _of_engines([robots.text])
 
 
 def _checked(aliases: Collection[str] | None) -> Iterator[Alert]:
@@ -132,15 +132,14 @@ def _checked(aliases: Collection[str] | None) -> Iterator[Alert]:
     for of, some in ({} if row is None else row.checked).items():
         name = of if of in engines() else ""
         for text, at in some if not name or name in known else ():
-            yield Alert(subject=Alert.Subject.ENGINES, name=name, text=text, since=at)
+            yield _of_engines([text], name=name, since=at)
 
 
 def missing_tables() -> Iterator[Alert]:
     """Yield that there are no tables, as W008 does, which runs under no server."""
     if not tables_exist(ledger(), of_apps=True):
         text = gettext("Tables of django_sitemaps_plus are missing.")
-        fix = tenants.migration(ledger())
-        yield Alert(subject=Alert.Subject.SECTIONS, text=text, fix=fix)
+        yield _of_section("", text, fix=tenants.migration(ledger()))
 
 
 def own_alerts(
@@ -157,11 +156,7 @@ def own_alerts(
         result += _late_changes()
     if Alert.Subject.ENGINES in subjects and engines():
         why = why_refused() if refusal is None else refusal
-        chosen = [
-            one
-            for one in EngineHealth.all(why)
-            if aliases is None or one.state.engine in aliases
-        ]
+        chosen = EngineHealth.all(why, aliases=aliases)
         result += [*_refused(chosen, why), *_engine_alerts(chosen), *_failed(chosen)]
         result += _unknown()
     if Alert.Subject.URLS in subjects:
@@ -197,8 +192,7 @@ def _uninstalled() -> Iterator[Alert]:
             "BACKGROUND is '%(how)s', which cannot be used, so nothing is done in the "
             "background: %(problem)s"
         )
-        text %= {"how": how, "problem": problem}
-        yield Alert(subject=Alert.Subject.SECTIONS, text=text)
+        yield _of_section("", text, how=how, problem=problem)
 
 
 def _unserved() -> Iterator[Alert]:
@@ -214,9 +208,7 @@ def _unserved() -> Iterator[Alert]:
             "No URLconf includes the addresses of the sitemaps. Add %(include)s to "
             "urlpatterns."
         )
-        yield Alert(
-            subject=Alert.Subject.SECTIONS, text=text % {"include": index.INCLUDE}
-        )
+        yield _of_section("", text, include=index.INCLUDE)
 
 
 def _answered_by_others() -> Iterator[Alert]:
@@ -233,9 +225,8 @@ def _answered_by_others() -> Iterator[Alert]:
                 "urlpatterns."
             )
             more = ", …" if len(paths) > _NAMED else ""
-            values = {"paths": ", ".join(paths[:_NAMED]) + more, "view": view}
-            text %= {**values, "include": index.INCLUDE}
-            yield Alert(subject=Alert.Subject.SECTIONS, text=text)
+            named = ", ".join(paths[:_NAMED]) + more
+            yield _of_section("", text, paths=named, view=view, include=index.INCLUDE)
 
 
 def section_alerts(names: Iterable[str]) -> Iterator[Alert]:
@@ -324,6 +315,7 @@ def _vanished(name: str, row: Sums) -> Iterator[Alert]:
 def _of_section(
     name: str, text: str, level: str = Alert.ERROR, fix: str = "", **values: str
 ) -> Alert:
+    """Return an alert of a section, or of all of them, with values in its text."""
     return Alert(
         subject=Alert.Subject.SECTIONS,
         level=level,
@@ -383,11 +375,7 @@ def _refused(chosen: Sequence[EngineHealth], refusal: str) -> Iterator[Alert]:
     waiting = sum(one.waiting for one in chosen)
     waiting += sum(rows[:_MOST].count() for rows in waiting_rows())
     text = gettext("Search engines are not notified: %s") % refusal
-    yield Alert(
-        subject=Alert.Subject.ENGINES,
-        text=" ".join([text, *_what_waits(waiting)]),
-        waiting=waiting,
-    )
+    yield _of_engines([text, *_what_waits(waiting)], waiting=waiting)
 
 
 def _what_waits(count: int) -> Iterator[str]:
@@ -414,50 +402,46 @@ def _engine_alerts(chosen: Iterable[EngineHealth]) -> Iterator[Alert]:
                 "minutes.",
                 one.late,
             )
-            yield Alert(
-                subject=Alert.Subject.ENGINES,
-                name=one.state.engine,
-                text=text % {"engine": one.state.engine, "count": number(one.late)},
-                waiting=one.waiting,
-                fix="manage.py ping_sitemaps",
-            )
+            text %= {"engine": one.state.engine, "count": number(one.late)}
+            yield _of_engine(one, [text], fix="manage.py ping_sitemaps")
         elif one.health is Health.EXHAUSTED and one.waiting:
             yield from _without_quota(one)
 
 
 def _without_quota(one: EngineHealth) -> Iterator[Alert]:
     """Yield that something has waited for a day for an engine's quota."""
-    if one.waiting_since < time.time() - _QUOTA_DAY:
+    since = one.waiting_since
+    if since < time.time() - _QUOTA_DAY:
         text = gettext("The quota of %(engine)s is used up.")
-        waits = _what_waits(one.waiting)
-        began = gettext("It began %(time)s.") % {"time": ago(one.waiting_since)}
-        yield Alert(
-            subject=Alert.Subject.ENGINES,
-            level=Alert.NOTE,
-            name=one.state.engine,
-            text=" ".join([text % {"engine": one.state.engine}, *waits, began]),
-            since=one.waiting_since,
-            waiting=one.waiting,
-        )
+        said = [text % {"engine": one.state.engine}, *_what_waits(one.waiting)]
+        yield _of_engine(one, [*said, _began(since)], level=Alert.NOTE, since=since)
 
 
 def _failing(one: EngineHealth) -> Alert:
     """Return why an engine cannot be notified, since when, and how much waits."""
-    alias, since = one.state.engine, one.state.failing_since
+    since = one.state.failing_since
     is_new = one.health is Health.PAUSED and time.time() - since < LATE
     text = gettext("%(engine)s cannot be notified: %(reason)s")
     reason = one.reason.rstrip(".") + "."
-    parts = [text % {"engine": alias, "reason": reason}]
-    if since:
-        parts.append(gettext("It began %(time)s.") % {"time": ago(since)})
-    return Alert(
-        subject=Alert.Subject.ENGINES,
-        name=alias,
-        level=Alert.WARNING if is_new else Alert.ERROR,
-        text=" ".join([*parts, *_what_waits(one.waiting)]),
-        since=since,
-        waiting=one.waiting,
-    )
+    said = [text % {"engine": one.state.engine, "reason": reason}]
+    said += [_began(since)] if since else []
+    said += _what_waits(one.waiting)
+    level = Alert.WARNING if is_new else Alert.ERROR
+    return _of_engine(one, said, level=level, since=since)
+
+
+def _began(since: float) -> str:
+    return gettext("It began %(time)s.") % {"time": ago(since)}
+
+
+def _of_engine(one: EngineHealth, sentences: Iterable[str], **values: Any) -> Alert:
+    """Return an alert of an engine, for which something may wait."""
+    name = one.state.engine
+    return _of_engines(sentences, name=name, waiting=one.waiting, **values)
+
+
+def _of_engines(sentences: Iterable[str], **values: Any) -> Alert:
+    return Alert(subject=Alert.Subject.ENGINES, text=" ".join(sentences), **values)
 
 
 def _failed(chosen: Collection[EngineHealth]) -> Iterator[Alert]:
@@ -485,13 +469,8 @@ def _failed(chosen: Collection[EngineHealth]) -> Iterator[Alert]:
         )
         message = "" if last is None else f"{last.url}: {last.message}"
         values = {"engine": alias, "count": number(count), "message": message}
-        yield Alert(
-            subject=Alert.Subject.ENGINES,
-            name=alias,
-            level=Alert.ERROR if alias in now else Alert.WARNING,
-            text=text % values,
-            since=first,
-        )
+        level = Alert.ERROR if alias in now else Alert.WARNING
+        yield _of_engines([text % values], name=alias, level=level, since=first)
 
 
 def _unknown() -> Iterator[Alert]:
@@ -503,16 +482,11 @@ def _unknown() -> Iterator[Alert]:
             "sent to it. Add it again under this alias until what waits is sent; after "
             "seven days it is deleted."
         )
-        text %= {"engine": state.engine}
-        yield Alert(
-            subject=Alert.Subject.ENGINES,
-            name=state.engine,
-            # Who takes out an engine that fails means to.
-            level=Alert.WARNING if state.failures or state.problem else Alert.ERROR,
-            text=" ".join([text, *_what_waits(state.waiting_n)]),
-            since=state.waiting_since,
-            waiting=state.waiting_n,
-        )
+        one = EngineHealth.of(state, "", engines())
+        said = [text % {"engine": state.engine}, *_what_waits(one.waiting)]
+        # Who takes out an engine that fails means to.
+        level = Alert.WARNING if state.failures or state.problem else Alert.ERROR
+        yield _of_engine(one, said, level=level, since=one.waiting_since)
 
 
 def _on_hold() -> Iterator[Alert]:

@@ -40,16 +40,14 @@ def check(
         crawling = forced(robots) if force else robots
         looked = {_SITE: [crawling]}
         for alias in aliases:
-            engine = engines()[alias]
-            looked[alias] = [*asking.check_engine(engine, origin, force=force)]
+            looked[alias] = asking.check_engine(engines()[alias], origin, force=force)
         found += [(of, one) for of, some in looked.items() for one in some]
         if not missing:
             _remember(looked)
     # What keeps all from being submitted is among the results.
     for alias in [] if missing else aliases:
         found += [(alias, one) for one in figures_by_section(engines()[alias])]
-    own = missing or errors(own_alerts(aliases=aliases, refusal=""))
-    found += map(_wrong, own)
+    found += map(_wrong, missing or errors(own_alerts(aliases=aliases, refusal="")))
     began = time.time()
     # A copy that is not to be looked at, as --force would: robots.txt closes it, or its
     # address is private. What fails is looked at.
@@ -73,15 +71,12 @@ def _remember(looked: Mapping[str, Sequence[CheckResult]]) -> None:
     row_of("")
     row, now = sections().get(name=""), time.time()
     for of, some in looked.items():
-        engine = engines().get(of)
+        # Without secrets: ``asking`` has removed them.
         texts = [f"{one.text} {one.fix}".strip() for one in some if not one.is_good]
-        row.checked[of] = [
-            [text if engine is None else engine.redact(text), now] for text in texts
-        ]
+        row.checked[of] = [[text, now] for text in texts]
     row.save(update_fields=["checked"])
 
 
 def _wrong(alert: Alert) -> tuple[str, CheckResult]:
     fix = f"Run {alert.fix}." if alert.fix else ""
-    wrong = CheckResult(is_good=False, text=alert.text, fix=fix)
-    return alert.name or _SITE, wrong
+    return alert.name or _SITE, CheckResult.bad(alert.text, fix)

@@ -37,8 +37,7 @@ def seconds_of(text: str | None) -> float | None:
         return None
     if read is None:
         return None
-    aware: dt.datetime = read if read.tzinfo else read.replace(tzinfo=dt.UTC)
-    return aware.timestamp()
+    return read.replace(tzinfo=read.tzinfo or dt.UTC).timestamp()
 
 
 def ago(seconds: float, units: int = 1) -> str:

@@ -1,13 +1,15 @@
-"""How engines are doing and what they say of sitemaps, as commands print it."""
+"""
+How engines are doing and what they say of sitemaps, as commands print it.
+
+In the active language: they make it English.
+"""
 
 from __future__ import annotations
 
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-
-from django.utils.translation import override
+from typing import TypeAlias
 
 from django_sitemaps_plus.delivery.engines import EngineHealth, engines
 from django_sitemaps_plus.engines.base import SitemapStatus
@@ -18,29 +20,22 @@ from django_sitemaps_plus.health.words import plain_ago
 _WIDTH, _WIDEST = 80, 100
 
 
-@dataclass(frozen=True)
-class Block:
-    """A heading, and labels with their values; those without one are not printed."""
-
-    heading: str
-    values: Sequence[tuple[str, str]]
+#: A heading, and labels with their values; those without one are not printed.
+Block: TypeAlias = tuple[str, Sequence[tuple[str, str]]]
 
 
 def engine_block(one: EngineHealth) -> Block:
     """Return how an engine is doing for one host."""
     state = one.state
-    engine = engines().get(state.engine)
-    message = state.message if engine is None else engine.redact(state.message)
-    with override("en"):
-        health = str(one.health.label)
+    message = engines()[state.engine].redact(state.message)
+    health = str(one.health.label)
     rest = [one.reason] if one.reason else []
     if one.next_try is not None:
-        with override("en"):
-            rest.append(f"Next try {words.until(one.next_try)}.".replace("\xa0", " "))
-    answered = plain_ago(state.answered_at)
+        rest.append(f"Next try {words.until(one.next_try)}.".replace("\xa0", " "))
+    verified, answered = plain_ago(state.verified_at), plain_ago(state.answered_at)
     if answered and state.status:
         answered += f", with status {state.status}"
-    return Block(
+    return (
         f"{state.engine} for {state.host}" if state.host else state.engine,
         [
             ("Health", f"{health}: {' '.join(rest)}" if rest else health),
@@ -49,20 +44,15 @@ def engine_block(one: EngineHealth) -> Block:
             ("Last answer", answered),
             # What keeps it from working stands above.
             ("It says", "" if message == one.reason else message),
-            ("Ownership", verified(state.verified_at)),
+            ("Ownership", f"verified {verified}" if verified else ""),
         ],
     )
-
-
-def verified(seconds: float) -> str:
-    """Return when the ownership proof was found; empty if it never was."""
-    return f"verified {plain_ago(seconds)}" if seconds else ""
 
 
 def sitemap_block(alias: str, one: SitemapStatus) -> Block:
     """Return what an engine says of a sitemap."""
     submitted = ", ".join(f"{kind} {count:,}" for kind, count in one.submitted.items())
-    return Block(
+    return (
         f"{alias} on {one.location}",
         [
             ("Problem", one.problem),
@@ -90,9 +80,9 @@ def _width() -> int:
 def printed(blocks: Iterable[Block]) -> Iterator[str]:
     """Yield the lines of some blocks, no wider than the terminal."""
     width = _width()
-    for block in blocks:
-        yield from textwrap.wrap(block.heading, width, break_on_hyphens=False)
-        shown = [(label, value) for label, value in block.values if value]
+    for heading, values in blocks:
+        yield from textwrap.wrap(heading, width, break_on_hyphens=False)
+        shown = [(label, value) for label, value in values if value]
         indent = 4 + max((len(label) for label, _ in shown), default=0)
         for label, value in shown:
             yield from textwrap.wrap(

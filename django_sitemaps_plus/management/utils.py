@@ -30,8 +30,8 @@ from django_sitemaps_plus.sitemaps.site import (
 )
 from django_sitemaps_plus.sitemaps.tenants import Tenant
 
-#: Exit codes, beside 0.
-FAILED, MISUSED = 1, 2
+#: The exit code of what cannot be done; what failed has that of ``CommandError``, 1.
+MISUSED = 2
 
 
 def misused(text: str) -> CommandError:
@@ -77,10 +77,10 @@ class SitemapsCommand(BaseCommand):
         """Do the work for a site, or for each that this process has; end as it went."""
         self.is_quiet = options["verbosity"] == 0
         with _sentences(), _polite_stop(), as_command():
-            sites = _sites(site, options, self.chosen)
+            sites = _sites(self, site, options)
             problems = [self._run_for(one, len(sites) > 1, options) for one in sites]
         if any(problems):
-            raise CommandError("\n".join(filter(None, problems)), returncode=FAILED)
+            raise CommandError("\n".join(filter(None, problems)))
 
     def _run_for(self, site: Site, is_one_of_many: bool, options: Any) -> str:
         with working_for(site):
@@ -161,12 +161,12 @@ def _sentences() -> Iterator[None]:
     try:
         yield
     except SitemapsPlusError as error:
-        raise CommandError(str(error), returncode=FAILED) from error
+        raise CommandError(str(error)) from error
     except DatabaseError as error:
         text = f"The database failed: {error}"
         if tables_are_missing(ledger()):
             text = tenants.tables_missing(ledger())
-        raise CommandError(text, returncode=FAILED) from error
+        raise CommandError(text) from error
 
 
 @contextmanager
@@ -189,9 +189,7 @@ def _stop(number: int, frame: object) -> None:
 
 
 def _sites(
-    named: str,
-    options: Mapping[str, Any],
-    chosen: Callable[[list[Site], Mapping[str, Any]], list[Site]],
+    command: SitemapsCommand, named: str, options: Mapping[str, Any]
 ) -> list[Site]:
     """Return the sites to work for; raises ``CommandError`` if that is not clear."""
     if named:
@@ -209,7 +207,7 @@ def _sites(
             "--site, or set SITE_ID, or SITEMAPS_PLUS['BASE_URL'] for a single site. "
             f"{known_sites()}"
         )
-    sites = chosen(sites, options)
+    sites = command.chosen(sites, options)
     if len(sites) > 1 and options.get("format") == "json":
         raise misused(f"--format json prints one object: say --site. {known_sites()}")
     names = [*options.get("sections", ()), *options.get("section", ())]
@@ -228,8 +226,7 @@ def _sites_of_tenants(site: Site) -> list[Site]:
     if not found:
         raise CommandError(
             "No tenant has the tables of django_sitemaps_plus: run 'manage.py "
-            "migrate_schemas', or migrate the database of each tenant.",
-            returncode=FAILED,
+            "migrate_schemas', or migrate the database of each tenant."
         )
     return found
 

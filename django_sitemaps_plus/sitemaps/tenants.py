@@ -19,7 +19,7 @@ from django.core.signals import setting_changed
 from django.db import DEFAULT_DB_ALIAS
 from django.utils.module_loading import import_string
 
-from django_sitemaps_plus.conf import NAME, get_settings, refusal
+from django_sitemaps_plus.conf import NAME, get_settings, imported
 from django_sitemaps_plus.exceptions import ConfigurationError
 
 #: What says it in a project of django-tenants that does not say otherwise.
@@ -94,16 +94,7 @@ def configured() -> Tenants | None:
     if path is None:
         is_detected = apps.is_installed("django_tenants")
         return import_string(_SCHEMAS)() if is_detected else None
-    try:
-        tenants = import_string(path)
-    except ImportError as error:
-        problem = f"is {path!r}, which cannot be imported: {error}"
-        raise refusal(problem, "TENANTS") from error
-    if not (isinstance(tenants, type) and issubclass(tenants, Tenants)):
-        base = f"django_sitemaps_plus.{Tenants.__name__}"
-        problem = f"is {path!r}, which is not a subclass of {base}."
-        raise refusal(problem, "TENANTS")
-    return tenants()
+    return imported(path, Tenants, "django_sitemaps_plus.Tenants", "TENANTS")()
 
 
 def current_tenant_key() -> str:

@@ -18,12 +18,7 @@ from django_sitemaps_plus.delivery import build_jobs, gate, workers
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError, describe
 from django_sitemaps_plus.health.unlooked import is_audited
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.utils import (
-    FAILED,
-    SitemapsCommand,
-    counted,
-    misused,
-)
+from django_sitemaps_plus.management.utils import SitemapsCommand, counted, misused
 from django_sitemaps_plus.pagination.queries import ledger as ledger_database
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps import sections as declared_sections
@@ -38,6 +33,15 @@ _CALLED = {"celery": "Celery", "tasks": "Django Tasks"}
 _JOBS = 4
 #: How many bad rows are named at the end.
 _SHOWN = 10
+#: The options without a value, and what each does.
+_FLAGS = {
+    "--ledger": "only find the page boundaries; goes on where an earlier run stopped",
+    "--reconcile": "also rebuild each page whose number of rows or newest lastmod has "
+    "changed, and remove sections that are no longer registered",
+    "--deep": "with --reconcile: rebuild every page and compare its bytes",
+    "--divide": "rebuild every page of the sections named and compare it with its "
+    "rows, then join neighbouring pages with few entries",
+}
 
 
 class Command(SitemapsCommand):
@@ -57,28 +61,8 @@ class Command(SitemapsCommand):
             metavar="SECTION",
             help="the sections to build; all if none is named",
         )
-        parser.add_argument(
-            "--ledger",
-            action="store_true",
-            help="only find the page boundaries; goes on where an earlier run stopped",
-        )
-        parser.add_argument(
-            "--reconcile",
-            action="store_true",
-            help="also rebuild each page whose number of rows or newest lastmod has "
-            "changed, and remove sections that are no longer registered",
-        )
-        parser.add_argument(
-            "--deep",
-            action="store_true",
-            help="with --reconcile: rebuild every page and compare its bytes",
-        )
-        parser.add_argument(
-            "--divide",
-            action="store_true",
-            help="rebuild every page of the sections named and compare it with its "
-            "rows, then join neighbouring pages with few entries",
-        )
+        for flag, text in _FLAGS.items():
+            parser.add_argument(flag, action="store_true", help=text)
         parser.add_argument(
             "--enqueue",
             choices=list(workers.WORKERS),
@@ -90,24 +74,18 @@ class Command(SitemapsCommand):
             help=f"with --enqueue: how many jobs at a time (default: {_JOBS})",
         )
 
-    def run(
-        self,
-        *,
-        sections: list[str],
-        ledger: bool,
-        reconcile: bool,
-        deep: bool,
-        divide: bool,
-        enqueue: str | None,
-        jobs: int | None,
-        **options: Any,
-    ) -> str:
+    def run(self, **options: Any) -> str:
         """Work on each section; one sentence for each, errors at the end."""
-        if deep and not reconcile:
+        self.options = options
+        sections, ledger = options["sections"], options["ledger"]
+        reconcile, enqueue, jobs = (
+            options[n] for n in ("reconcile", "enqueue", "jobs")
+        )
+        if options["deep"] and not reconcile:
             raise misused("--deep needs --reconcile.")
         if ledger and reconcile:
             raise misused("Choose --ledger or --reconcile, not both.")
-        if divide and (ledger or reconcile or enqueue or not sections):
+        if options["divide"] and (ledger or reconcile or enqueue or not sections):
             raise misused("--divide goes alone, with the names of sections.")
         if enqueue and (ledger or reconcile):
             raise misused(
@@ -127,27 +105,20 @@ class Command(SitemapsCommand):
         if enqueue and wanted:
             self._enqueue(enqueue, wanted, _JOBS if jobs is None else jobs)
             return ""
-        self._is_wordy = options["verbosity"] > 1
         self._bad: list[str] = []
         self._bad_rows = 0
-        failed = [
-            name
-            for name in wanted
-            if not self._work(
-                name, ledger=ledger, reconcile=reconcile, deep=deep, divide=divide
-            )
-        ]
+        failed = [name for name in wanted if not self._work(name)]
         if reconcile and not sections:
-            self._remove_unregistered()
+            for name, pages in build.remove_unregistered(registry.sources()):
+                gone = f"{counted(pages, 'page')} removed"
+                self.say(f"Section {name!r}: no longer registered; {gone}.")
         if not ledger:
             if not get_settings().ENGINES:
                 # Nobody else may do so, and no engine that is named later should hear.
                 gate.pass_on()
             hooks.rebuilt(lambda: False, is_asked=True)
         self._print_bad()
-        if failed:
-            return f"Not all pages could be built: {', '.join(failed)}."
-        return ""
+        return f"Not all pages could be built: {', '.join(failed)}." if failed else ""
 
     def _enqueue(self, where: str, wanted: list[str], jobs: int) -> None:
         """Have workers build the pages; say what was handed over, and to whom."""
@@ -156,8 +127,7 @@ class Command(SitemapsCommand):
             raise CommandError(
                 f"Nothing was enqueued: {package} is not installed. Type: pip install "
                 f'"django-sitemaps-plus[{where}]"; or run the command without '
-                "--enqueue.",
-                returncode=FAILED,
+                "--enqueue."
             )
         problem = workers.problem(where)
         if not problem and (name := workers.without_workers(where)):
@@ -165,36 +135,33 @@ class Command(SitemapsCommand):
         if problem:
             raise CommandError(
                 f"Nothing was enqueued: {problem}. Run the command without --enqueue, "
-                f"or correct the settings of {_CALLED[where]}.",
-                returncode=FAILED,
+                f"or correct the settings of {_CALLED[where]}."
             )
         try:
             build_jobs.enqueue_builds(where, wanted, jobs)
         except Exception as error:  # a broker's client raises errors of its own
-            raise CommandError(
-                f"Not all jobs were enqueued: {describe(error)}", returncode=FAILED
-            ) from error
+            text = f"Not all jobs were enqueued: {describe(error)}"
+            raise CommandError(text) from error
         self.say(
             f"{counted(jobs, 'job')} for {_CALLED[where]} enqueued, which will build "
             f"{counted(len(wanted), 'section')}.{_seen('To see how far they are, run')}"
         )
 
-    def _work(
-        self, name: str, *, ledger: bool, reconcile: bool, deep: bool, divide: bool
-    ) -> bool:
+    def _work(self, name: str) -> bool:
         """Work on one section; returns whether nothing failed."""
-        start = f"Section {name!r}:"
+        start, options = f"Section {name!r}:", self.options
         try:
             source = declared_sections.source(name)
-            if ledger:
+            if options["ledger"]:
                 done = build.fill(source, self.progress(f"{start} {{}} pages so far"))
             else:
                 progress = _unless_done(self.progress(f"{start} {{}} of {{}} pages"))
                 site = self.site_address()
                 build.forget_errors(name)
-                if divide:
+                if options["divide"]:
                     done = build.divide(source, site, progress)
-                elif reconcile:
+                elif options["reconcile"]:
+                    deep = options["deep"]
                     done = build.reconcile(source, site, deep=deep, progress=progress)
                 else:
                     done = build.build(source, site, progress)
@@ -213,20 +180,13 @@ class Command(SitemapsCommand):
             logger.exception("Section %r cannot be built.", name)
             self.complain(f"{start} {describe(error)}")
             return False
-        self._print(done, ledger=ledger)
-        if self._is_wordy and source.key is not None:
+        self._print(done)
+        if options["verbosity"] > 1 and source.key is not None:
             self.say(f"  {Reader(source, PLACEHOLDER_SITE).read_as}")
         return not done.errors
 
-    def _remove_unregistered(self) -> None:
-        for name, pages in build.remove_unregistered(registry.sources()):
-            self.say(
-                f"Section {name!r}: no longer registered; {counted(pages, 'page')} "
-                "removed."
-            )
-
-    def _print(self, done: SectionReport, *, ledger: bool) -> None:
-        start = f"Section {done.name!r}:"
+    def _print(self, done: SectionReport) -> None:
+        start, ledger = f"Section {done.name!r}:", self.options["ledger"]
         entries = ""
         if done.entries is not None:
             entries = f", {counted(done.entries, 'entry', 'entries')}"

@@ -6,10 +6,10 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.utils.dateparse import parse_date, parse_datetime, parse_duration
-from django.utils.timezone import get_default_timezone, is_naive, localtime
+from django.utils.timezone import get_default_timezone, localtime
 from django.utils.translation import override
 
 from django_sitemaps_plus import hooks
@@ -38,6 +38,8 @@ from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.signals import urls_changed
 from django_sitemaps_plus.sitemaps.registry import registry
 
+#: Locations, and their sections.
+_Asked: TypeAlias = Iterable[tuple[str, str]]
 #: Incompatible options: by option, those that would do nothing with it.
 _IDLE = {
     "check": ("url", "all", "since", "section"),
@@ -49,6 +51,14 @@ _QUOTA = (
     "Every URL is submitted again. Engines count them against quotas and against the "
     "site; IndexNow asks for URLs that changed, and for all only after a migration."
 )
+#: What the command may do in place of sending what is due.
+_MODES = {
+    "--dry-run": "do everything but send: look changes up, rebuild pages, fill the "
+    "outbox, and say what would be submitted to whom",
+    "--check": "check the address, robots.txt, keys and credentials",
+    "--status": "show how each engine is doing, and what it says of the sitemap",
+    "--confirm": "submit the removals that are on hold: too many at once",
+}
 
 
 class Command(SitemapsCommand):
@@ -95,19 +105,7 @@ class Command(SitemapsCommand):
             "duration such as '2 00:00:00' (two days); seven days are known",
         )
         what = parser.add_mutually_exclusive_group()
-        for name, text in (
-            (
-                "--dry-run",
-                "do everything but send: look changes up, rebuild pages, fill the "
-                "outbox, and say what would be submitted to whom",
-            ),
-            ("--check", "check the address, robots.txt, keys and credentials"),
-            (
-                "--status",
-                "show how each engine is doing, and what it says of the sitemap",
-            ),
-            ("--confirm", "submit the removals that are on hold: too many at once"),
-        ):
+        for name, text in _MODES.items():
             what.add_argument(name, action="store_true", help=text)
         add(
             "--force",
@@ -144,27 +142,32 @@ class Command(SitemapsCommand):
         self.aliases = utils.known_only(options["engine"], known, "engine") or known
         if options["check"]:
             return self._check()
-        if is_asked:
-            self._refuse_urls()
-        self.site = self.site_address()
-        if options["status"]:
-            return self._status()
-        is_free = options["force"] or not engines()
-        self.refusal = "" if is_free else why_refused()
-        return self._dry_run() if options["dry_run"] else self._deliver()
-
-    def _refuse_urls(self) -> None:
-        """Refuse URLs for engines that take none."""
-        if not any(_takes_requests(engines()[alias]) for alias in self.aliases):
+        if is_asked and not any(_takes_requests(engines()[a]) for a in self.aliases):
             names = ", ".join(self.aliases)
             raise misused(
                 f"No URL of a page can be submitted to {names}. Leave out --url, --all "
                 "and --since."
             )
+        self.site = self.site_address()
+        if options["status"]:
+            with override("en"):
+                return self._status()
+        asked = self._asked()
+        refusal = "" if options["force"] or not engines() else why_refused()
+        if refusal:
+            lists = ["plan"] if options["dry_run"] else ["lines", "waiting", "troubles"]
+            if self.as_json:
+                self.print_json(refusal=refusal, **{name: [] for name in lists})
+            return refusal
+        rebuilding = self.progress("{:,} pages rebuilt so far")
+        unread = background.prepare(self.site, rebuilding)
+        if options["dry_run"]:
+            return self._dry_run(asked, unread)
+        return self._deliver(asked, unread)
 
     # Submitting
 
-    def _asked(self) -> Iterable[tuple[str, str]]:
+    def _asked(self) -> _Asked:
         """Return what is asked for beside what is due: locations and sections."""
         if self.options["all"]:
             self.warn(_QUOTA)
@@ -180,32 +183,17 @@ class Command(SitemapsCommand):
         except LocationError as error:
             raise misused(f"--url: {error}") from error
 
-    def _dry_run(self) -> str:
-        asked = self._asked()
-        found, unread = list[requests.Plan](), list[str]()
-        if not self.refusal:
-            unread = self._prepare()
-            self._warn_of_holds()
-            found = requests.plan(asked, self.site, self.aliases, self.sections)
+    def _dry_run(self, asked: _Asked, unread: Sequence[str]) -> str:
+        self._warn_of_holds()
+        found = requests.plan(asked, self.site, self.aliases, self.sections)
         plans = list(map(asdict, found))
         if self.as_json:
-            self.print_json(refusal=self.refusal, plan=plans)
-        elif not self.refusal:
+            self.print_json(refusal="", plan=plans)
+        else:
             self._table(plans, empty="Nothing to send.")
-        return self.refusal or _unread(unread)
+        return _unread(unread)
 
-    def _prepare(self) -> list[str]:
-        """Do all that comes before sending; return which sections cannot be read."""
-        rebuilding = self.progress("{:,} pages rebuilt so far")
-        return background.prepare(self.site, rebuilding)
-
-    def _deliver(self) -> str:
-        asked = self._asked()
-        if self.refusal:
-            if self.as_json:
-                self.print_json(refusal=self.refusal, lines=[], waiting=[], troubles=[])
-            return self.refusal
-        unread = self._prepare()
+    def _deliver(self, asked: _Asked, unread: Sequence[str]) -> str:
         asking = self.progress("{:,} URLs asked for so far")
         outbox.request(asked, self.site, self.aliases, asking)
         sending = self.progress(
@@ -226,7 +214,8 @@ class Command(SitemapsCommand):
         self._warn_of_holds()
         results = [one for one in report.results if one.requests or one.note]
         lines = list(map(asdict, results))
-        waiting = [one for one in self._engines("", self.sections) if one.waiting]
+        every = EngineHealth.all("", self.sections, self.aliases)
+        waiting = [one for one in every if one.waiting]
         names = self.sections or list(registry.sources())
         with override("en"):
             wrong = [one for one in names if one not in unread]
@@ -261,13 +250,6 @@ class Command(SitemapsCommand):
             for alert in attention.own_alerts([Alert.Subject.URLS]):
                 self.warn(alert.sentence)
 
-    def _engines(
-        self, refusal: str, sections: Sequence[str] = ()
-    ) -> list[EngineHealth]:
-        """Return how the chosen engines are doing."""
-        every = EngineHealth.all(refusal, sections)
-        return [one for one in every if one.state.engine in self.aliases]
-
     # How they stand
 
     def _check(self) -> str:
@@ -285,15 +267,14 @@ class Command(SitemapsCommand):
 
     def _status(self) -> str:
         refusal = why_refused()
-        chosen = self._engines(refusal)
+        chosen = EngineHealth.all(refusal, aliases=self.aliases)
         addresses = list(index.index_places(self.site))
         said = [
             (alias, one)
             for alias in self.aliases
             for one in reports_of(engines()[alias], addresses)
         ]
-        with override("en"):
-            alerts = attention.alerts(aliases=self.aliases, refusal=refusal)
+        alerts = attention.alerts(aliases=self.aliases, refusal=refusal)
         late = sum(one.late for one in chosen)
         standings = list(hooks.status())
         of_apps = [one for one in standings if not isinstance(one, hooks.Failed)]
@@ -310,11 +291,7 @@ class Command(SitemapsCommand):
             blocks = [
                 *map(standing.engine_block, chosen),
                 *(standing.sitemap_block(alias, one) for alias, one in said),
-                *(
-                    standing.Block(one.heading, one.values)
-                    for one in of_apps
-                    if one.heading
-                ),
+                *((one.heading, one.values) for one in of_apps if one.heading),
             ]
             for line in standing.printed(blocks):
                 self.say(line)
@@ -327,11 +304,8 @@ class Command(SitemapsCommand):
         return "\n".join([*wrong, *failed])
 
     def _confirm(self) -> str:
-        waiting = url_changes().filter(on_hold=True).order_by()
-        if self.sections:
-            waiting = waiting.filter(section__in=self.sections)
-        held = waiting.values_list("section", flat=True).distinct()
-        names = {*self.sections, *held}
+        held = url_changes().filter(on_hold=True).order_by()
+        names = self.sections or held.values_list("section", flat=True).distinct()
         done = {name: gate.confirm(name) for name in sorted(names)}
         if self.as_json:
             self.print_json(confirmed=done)
@@ -339,8 +313,7 @@ class Command(SitemapsCommand):
         if not done:
             self.say("Nothing is on hold.")
         for name, count in done.items():
-            urls = counted(count, "URL")
-            self.say(f"Section {name!r}: {urls} will be submitted.")
+            self.say(f"Section {name!r}: {counted(count, 'URL')} will be submitted.")
         return ""
 
     # Printing
@@ -417,16 +390,13 @@ def _moment(text: str) -> float:
     """Return the time that ``--since`` means."""
     try:
         duration = parse_duration(text)
-        moment = parse_datetime(text)
-        day = parse_date(text)
+        # A day means its midnight.
+        moment = parse_datetime(str(parse_date(text) or text))
     except ValueError:
-        duration = moment = day = None
-    if moment is None and day is not None:
-        moment = parse_datetime(f"{day}T00:00:00")
+        duration = moment = None
     if moment is not None:
-        zone = get_default_timezone()
-        moment = moment.replace(tzinfo=zone) if is_naive(moment) else moment
-        seconds = moment.timestamp()
+        zone = moment.tzinfo or get_default_timezone()
+        seconds = moment.replace(tzinfo=zone).timestamp()
     elif duration is not None:
         seconds = time.time() - duration.total_seconds()
     else:
@@ -458,9 +428,7 @@ def _state(one: EngineHealth) -> dict[str, Any]:
 
 
 def _when(seconds: float) -> str:
-    if not seconds:
-        return ""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else ""
 
 
 def _checked(name: str, found: CheckResult) -> str:
@@ -470,13 +438,7 @@ def _checked(name: str, found: CheckResult) -> str:
     return f"{text} {found.fix}" if found.fix else text
 
 
-def _cell(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {count}" for name, count in value.items())
+def _cell(value: str | int | list[str]) -> str:
     if isinstance(value, list):
-        return ", ".join(map(str, value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return "" if value is None else str(value)
+        return ", ".join(value)
+    return f"{value:,}" if isinstance(value, int) else value
