@@ -651,10 +651,7 @@ def test_contribs_code_renders_as_its_template_does(
         articles(1, slug="a")
         articles(1, slug="b", updated=dt.datetime(2026, 3, 1, 23, 30, tzinfo=dt.UTC))
         fast = check(here_as("SITEMAPS"))
-        settings.INSTALLED_APPS = [
-            *settings.INSTALLED_APPS,
-            "django.contrib.sitemaps",
-        ]
+        settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django.contrib.sitemaps"]
         shipped = Path(contrib.__file__).parent / "templates" / "sitemap.xml"
         (tmp_path / "sitemap.xml").write_text(shipped.read_text())
         (template,) = settings.TEMPLATES

@@ -17,7 +17,7 @@ from django_sitemaps_plus.contrib.audit.languages import unknown_in
 from django_sitemaps_plus.contrib.audit.listed import ListedDocument
 from django_sitemaps_plus.contrib.audit.rules import AuditedSection
 from django_sitemaps_plus.contrib.audit.rules.robots import robots_rules
-from django_sitemaps_plus.protocol.entries import Image, News, Video
+from django_sitemaps_plus.protocol.entries import Image, Video
 from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.protocol.robots import read
 from django_sitemaps_plus.sitemaps.site import SiteAddress
@@ -54,25 +54,6 @@ def found(*pages: Sequence[str] | bytes) -> list[tuple[str, str]]:
     return [
         (one.kind, one.url.removeprefix(SITE))
         for one in check(*pages).findings.sorted()
-    ]
-
-
-def test_news_older_than_two_days_are_named() -> None:
-    def article(path: str, published: str) -> str:
-        return url_xml(path, news=[News("N", "en", published, "T")])
-
-    page = [
-        article("/new/", "2026-06-13T12:01:00Z"),
-        article("/day/", "2026-06-13"),
-        article("/old/", "2026-06-13T11:59:00Z"),
-        article("/past/", "2026-06-12"),
-        article("/soon/", "2026-06-15T12:06:00Z"),
-        article("/zone/", "2026-06-15"),
-    ]
-    assert found(page) == [
-        (kinds.OLD_NEWS, "/old/"),
-        (kinds.OLD_NEWS, "/past/"),
-        (kinds.FUTURE_NEWS, "/soon/"),
     ]
 
 

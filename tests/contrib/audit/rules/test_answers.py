@@ -130,8 +130,7 @@ def test_what_was_available_until_some_day_is_not_indexed_after_it(
 
 
 @pytest.mark.parametrize(
-    "href",
-    ["?page=2", "/a/?page=2#top", URL, "https://WWW.example.com:443/a/?page=2"],
+    "href", ["?page=2", "/a/?page=2#top", URL, "https://WWW.example.com:443/a/?page=2"]
 )
 def test_a_canonical_may_be_the_url_written_in_another_way(href: str) -> None:
     assert problems(f'<link href="{href}" rel="canonical">{WORDS}') == []
@@ -517,10 +516,7 @@ NOINDEX = '<meta name="robots" content="noindex">'
             f"{NOINDEX}{WORDS}".encode("utf-16-be"),
             {"content-type": "text/html; charset=UTF-16BE"},
         ),
-        (
-            f"{NOINDEX}{WORDS}".encode(),
-            {"content-type": "text/html; charset=no-such"},
-        ),
+        (f"{NOINDEX}{WORDS}".encode(), {"content-type": "text/html; charset=no-such"}),
     ],
     ids=["upper case", "gzip", "byte order mark", "charset", "unknown charset"],
 )
