@@ -48,8 +48,9 @@ Titled = type("Titled", (ArticleSitemap,), {"title": "Articles"})
 
 
 @pytest.fixture(autouse=True)
-def formats(settings: Any) -> None:
-    """Serve every format."""
+def formats(settings: Any, register: Register) -> None:
+    """Serve every format of a section of articles, unless a test has another one."""
+    register("article", ArticleSitemap)
     change(settings, FORMATS={"text": {}, "feeds": {}, "recent": {}})
 
 
@@ -152,11 +153,10 @@ def test_no_format_varies_by_language(
 
 
 def test_a_port_of_its_own_has_its_texts_packed_once(
-    client: Client, register: Register, settings: Any
+    client: Client, settings: Any
 ) -> None:
     remove_sites(settings)
     change(settings, BASE_URL=None)
-    register("article", ArticleSitemap)
     articles(30)
     headers = {"host": "example.org:8443", "accept-encoding": "gzip"}
     client.get(TEXTS[-1], headers={"host": "example.org"})
@@ -193,11 +193,10 @@ def test_every_format_answers_alike_whatever_the_front_end_sends(
 
 @pytest.mark.django_db(transaction=True)
 def test_robots_txt_lists_the_formats_while_the_database_is_away(
-    client: Client, register: Register, settings: Any
+    client: Client, settings: Any
 ) -> None:
     listed = {"text": {"robots": True}, "feeds": {"robots": True}}
     change(settings, ROBOTS=[{"disallow": "/cart/"}], FORMATS=listed)
-    register("article", ArticleSitemap)
     names = ("sitemap.xml", "sitemap.txt", "sitemap.atom")
     expected = RULES + "".join(f"Sitemap: {BASE}/{name}\n" for name in names)
     assert client.get("/robots.txt").content.decode() == expected
@@ -275,10 +274,9 @@ def urls(address: str) -> list[str]:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.costly
 def test_the_first_row_is_listed_at_once(
-    register: Register, settings: Any, address: str, in_transaction: bool
+    settings: Any, address: str, in_transaction: bool
 ) -> None:
     change(settings, BACKGROUND=False)
-    register("article", ArticleSitemap)
     with transaction.atomic() if in_transaction else nullcontext():
         assert run_command("build_sitemaps")[2] == 0
         assert urls(address) == []
