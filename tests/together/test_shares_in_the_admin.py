@@ -10,8 +10,8 @@ from django.test import Client
 
 from django_sitemaps_plus.contrib.webmasters import shares
 from django_sitemaps_plus.contrib.webmasters.models import Inspection
-from tests.contrib.webmasters.inspected import BASE, options, store, urls_of
-from tests.contrib.webmasters.test_shares import google, said
+from tests.contrib.webmasters.inspected import BASE, google, options, store, urls_of
+from tests.contrib.webmasters.test_shares import said
 from tests.support.fakes.inspection import FakeInspection
 from tests.support.helpers import ArticleSitemap
 

@@ -16,6 +16,7 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, working_for
 from tests.contrib.webmasters.inspected import (
     BASE,
+    google,
     inspect,
     options,
     store,
@@ -27,16 +28,9 @@ from tests.support.fakes.inspection import INDEXED, UNKNOWN, FakeInspection
 from tests.support.helpers import ArticleSitemap, later
 from tests.support.processes import at_once
 
+__all__ = ["google"]
+
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def google(settings: Any, register: Any) -> Iterator[FakeInspection]:
-    """Give a Google that knows a site with a section, and is asked about it."""
-    register("about", ArticleSitemap)
-    with FakeInspection() as server:
-        settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ENGINES": options(server)}
-        yield server
 
 
 @pytest.fixture
