@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
-import sys
 from contextlib import nullcontext
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -69,14 +67,8 @@ def test_llms_txt_lists_sections_with_a_title_where_it_is_asked_for(
     register("article", type("Titled", (ArticleSitemap,), texts))
     register("other", ArticleSitemap)
     # The project's own method, of an item.
-    register(
-        "own",
-        type(
-            "Own",
-            (ContribSitemap,),
-            {"title": lambda self, item: item, "items": lambda self: []},
-        ),
-    )
+    own = {"title": lambda self, item: item, "items": lambda self: []}
+    register("own", type("Own", (ContribSitemap,), own))
     assert client.get("/llms.txt").status_code == 404
     change(settings, LLMS={"title": "Example", "description": "News."})
     response = client.get("/llms.txt", headers={"accept-language": "de"})
@@ -90,16 +82,19 @@ def test_llms_txt_lists_sections_with_a_title_where_it_is_asked_for(
     assert client.get("/llms.txt").status_code == 404
 
 
-def test_without_llms_the_project_s_own_address_is_served(
-    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module = ModuleType("tests.urlconf_of_one_test")
-    module.urlpatterns = [
+class Own:
+    """A project that has pages at all other addresses."""
+
+    urlpatterns = (
         path("", include("django_sitemaps_plus.urls")),
         path("<path:rest>", anything),
-    ]
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    settings.ROOT_URLCONF = module.__name__
+    )
+
+
+def test_without_llms_the_project_s_own_address_is_served(
+    client: Client, settings: Any
+) -> None:
+    settings.ROOT_URLCONF = Own
     assert client.get("/llms.txt").status_code == 200
 
 
