@@ -69,21 +69,6 @@ def test_the_check_of_a_site_says_it_too(site: Any, register: Register) -> None:
     assert "The last audit of article found 3 errors" in " ".join(out.split())
 
 
-@pytest.mark.parametrize("fetched", ["", "live", "crawl"])
-@pytest.mark.costly
-def test_a_warning_of_an_audit_is_not_passed_off_as_in_order(
-    looked_at: None, fetched: str
-) -> None:
-    of = "" if fetched == "crawl" else "article"
-    kind = kinds.EXPIRES if fetched == "crawl" else kinds.LOGIN_FORM
-    if not fetched:
-        kind = kinds.TRACKING
-    audited(fetched=fetched, kind=kind, section=of, fetched_urls=25)
-    out, _, code = status()
-    assert f"found 3 warnings: {known()[kind].title}" in out
-    assert code == 0
-
-
 def test_what_was_not_looked_at_is_said(looked_at: None) -> None:
     long_ago = time.time() - 31 * 86_400
     Audit.objects.update(finished_at=long_ago)
@@ -112,7 +97,12 @@ def test_what_two_ways_to_look_found_is_one_alert(looked_at: None) -> None:
     assert "Seen: 25 of 25 URLs fetched in process." in alert.text
 
 
-def test_warnings_are_shown_beside_errors(looked_at: None) -> None:
+def test_warnings_are_shown_also_beside_errors(looked_at: None) -> None:
+    audited(kinds.LOGIN_FORM, fetched="live", fetched_urls=25)
+    out, _, code = status()
+    assert f"found 3 warnings: {known()[kinds.LOGIN_FORM].title}" in out
+    assert code == 0
+    audited(fetched="live", fetched_urls=25)
     counts = {kinds.SESSION: {"article": 3}, kinds.TRACKING: {"article": 2}}
     audited()
     Audit.objects.filter(fetched="").update(counts=counts)
