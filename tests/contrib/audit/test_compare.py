@@ -674,10 +674,6 @@ BOMB = (
     ("body", "said"),
     [
         (BOMB, "has a document type, as web pages have"),
-        ("<!DOCTYPE html><html></html>", "has a document type"),
-        ("<rss></rss>", "is <rss>, not a sitemap."),
-        ("", "is not well-formed XML: no element found"),
-        (sitemap_of("/a/")[:-9], "is not well-formed XML"),
         (gzip.compress(sitemap_of("/a/").encode())[:-9], "is not well-formed XML"),
         pytest.param(
             sitemap_of("/a" * 60_000),

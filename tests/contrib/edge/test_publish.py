@@ -68,23 +68,15 @@ def use(settings: Any, tmp_path: Path) -> Use:
     """Publish into a folder, with some options and settings."""
     Troubled.plan, Troubled.writes = staticmethod(lambda write: None), 0
 
-    def change(storage: dict[str, Any] | None = None, **given: Any) -> None:
-        options = {
-            key: given.pop(key) for key in ("prefix", "gzip", "every") if key in given
-        }
-        settings.STORAGES = {
-            **settings.STORAGES,
-            "sitemaps": storage
-            or {
-                "BACKEND": "tests.support.published.Troubled",
-                "OPTIONS": {"location": str(tmp_path / "files")},
-            },
-        }
-        settings.SITEMAPS_PLUS = {
-            **settings.SITEMAPS_PLUS,
-            "PUBLISH": {"STORAGE": "sitemaps", "OPTIONS": options},
-            **given,
-        }
+    folder = {
+        "BACKEND": "tests.support.published.Troubled",
+        "OPTIONS": {"location": str(tmp_path / "files")},
+    }
+
+    def change(storage: Any = folder, options: Any = None, **given: Any) -> None:
+        settings.STORAGES = {**settings.STORAGES, "sitemaps": storage}
+        publish = {"STORAGE": "sitemaps", "OPTIONS": options or {}}
+        settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "PUBLISH": publish, **given}
 
     change()
     return change
@@ -415,7 +407,8 @@ def test_what_no_index_names_is_deleted_a_day_later(folder: Path, use: Use) -> N
 def test_gzipped_files_have_their_ending_wherever_they_are_named(
     folder: Path, use: Use
 ) -> None:
-    use(gzip="file", prefix="maps/{host}/", FORMATS={"text": {"robots": True}})
+    options = {"gzip": "file", "prefix": "maps/{host}/"}
+    use(options=options, FORMATS={"text": {"robots": True}})
     insert(*range(25))
     as_index("article")
     build(publish=True)
@@ -469,7 +462,7 @@ def test_a_storage_that_does_not_replace_files_says_so(
 
 
 def test_the_background_publishes_what_it_rebuilds(folder: Path, use: Use) -> None:
-    use(every=30, VERIFY_AFTER=3600)
+    use(options={"every": 30}, VERIFY_AFTER=3600)
     begin(5)
     article = Article.objects.get(slug="a3")
     article.slug = "renamed"

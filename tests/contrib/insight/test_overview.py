@@ -299,7 +299,7 @@ def test_the_number_of_queries_does_not_grow(site: Any, admin_client: Client) ->
     fill(3)
     index(admin_client)
     few = queries_of(admin_client, "")
-    fill(40)
+    fill(15)
     many = queries_of(admin_client, "")
     assert len(many) == len(few), "\n".join(many)
     # In this test's transaction each app's part has a savepoint.
