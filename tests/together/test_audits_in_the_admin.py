@@ -26,40 +26,24 @@ def overview(client: Client) -> str:
 
 
 @pytest.mark.django_db(databases=["default", "other"])
-def test_an_error_that_an_audit_found_is_red(sound: None, admin_client: Client) -> None:
-    look_at_everything()
-    assert '<strong class="sitemaps-error">' not in overview(admin_client)
-    audited(kinds.FAILS, fetched="live", fetched_urls=25)
-    red = overview(admin_client).partition('<strong class="sitemaps-error">')[2]
-    assert "article found 3 errors: URLs that do not answer 200" in red
-
-
-@pytest.mark.django_db(databases=["default", "other"])
-@pytest.mark.parametrize("fetched", ["", "live", "crawl"])
-@pytest.mark.costly
-def test_a_warning_of_an_audit_is_not_passed_off_as_in_order(
-    sound: None, admin_client: Client, fetched: str
+def test_what_audits_found_and_did_not_look_at_is_shown_by_its_level(
+    sound: None, admin_client: Client
 ) -> None:
-    look_at_everything()
-    of = "" if fetched == "crawl" else "article"
-    kind = kinds.EXPIRES if fetched == "crawl" else kinds.LOGIN_FORM
-    if not fetched:
-        kind = kinds.TRACKING
-    audited(fetched=fetched, kind=kind, section=of, fetched_urls=25)
-    page = overview(admin_client)
-    assert "Nothing: all that was looked at is in order" not in page
-    text = f"found 3 warnings: {known()[kind].title}"
-    assert text in " ".join(page.split())
-
-
-@pytest.mark.django_db(databases=["default", "other"])
-def test_what_no_audit_looked_at_is_said(sound: None, admin_client: Client) -> None:
     look_at_everything()
     Audit.objects.update(finished_at=1)
     page = overview(admin_client)
-    missing = "No audit of article in the last 30 days: manage.py check_"
-    assert missing in page
+    assert "No audit of article in the last 30 days: manage.py check_" in page
     assert "The sitemaps were not read as a crawler does in the last 30" in page
+    look_at_everything()
+    assert "Nothing: all that was looked at is in order" in overview(admin_client)
+    audited(kinds.TRACKING)
+    page = overview(admin_client)
+    assert "Nothing: all that was looked at is in order" not in page
+    assert f"found 3 warnings: {known()[kinds.TRACKING].title}" in page
+    assert '<strong class="sitemaps-error">' not in page
+    audited(kinds.FAILS, fetched="live", fetched_urls=25)
+    red = overview(admin_client).partition('<strong class="sitemaps-error">')[2]
+    assert "article found 3 errors: URLs that do not answer 200" in red
 
 
 @pytest.mark.django_db

@@ -44,12 +44,6 @@ def test_the_last_audit_is_shown(site: Any, admin_client: Client) -> None:
     assert "finding/?kind=sitemaps_plus.A031" in html
 
 
-def test_who_may_not_view_audits_is_shown_none(site: Any) -> None:
-    client = overview.staff("view_read")
-    shown = client.get("/admin/sitemaps_plus_insight/").content.decode()
-    assert "The last audits" not in overview.words(shown)
-
-
 def test_a_strict_policy_forbids_nothing_of_the_findings(
     site: Any, admin_client: Client
 ) -> None:

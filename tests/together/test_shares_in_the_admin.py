@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.test import Client
 
 from django_sitemaps_plus.contrib.webmasters import shares
 from django_sitemaps_plus.contrib.webmasters.models import Inspection
-from tests.contrib.webmasters.inspected import BASE, options, store, urls_of
-from tests.contrib.webmasters.test_shares import google, said
+from tests.contrib.insight.test_pages import staff
+from tests.contrib.webmasters.inspected import BASE, google, options, store, urls_of
+from tests.contrib.webmasters.test_shares import said
 from tests.support.fakes.inspection import FakeInspection
 from tests.support.helpers import ArticleSitemap
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_the_admin_shows_it_to_those_who_may_see_it(
-    google: FakeInspection, admin_client: Client, django_user_model: Any
+    google: FakeInspection, admin_client: Client
 ) -> None:
     store("about", urls_of("about", 9_000))
     said(40)
@@ -57,12 +57,8 @@ def test_the_admin_shows_it_to_those_who_may_see_it(
         assert listed.count('class="field-address"') == count, query
     export = admin_client.get(f"{address}export/?state=lost").content.decode()
     assert export.count("\r\n") == 13
-    guest = django_user_model.objects.create_user("guest", is_staff=True)
-    client = Client()
-    client.force_login(guest)
-    assert (
-        "sitemaps-indexed" not in client.get("/admin/sitemaps_plus/").content.decode()
-    )
+    html = staff().get("/admin/sitemaps_plus/").content.decode()
+    assert "sitemaps-indexed" not in html
 
 
 def test_the_admin_shows_why_nothing_is_inspected(
@@ -80,7 +76,7 @@ def test_the_admin_shows_why_nothing_is_inspected(
 
 
 def test_the_story_of_a_url_has_the_newest_answer_of_google(
-    google: FakeInspection, admin_client: Client, django_user_model: Any
+    google: FakeInspection, admin_client: Client
 ) -> None:
     url = f"{BASE}/about/1/"
     link = "https://search.google.com/search-console/inspect?resource_id=x&id=y"
@@ -96,11 +92,7 @@ def test_the_story_of_a_url_has_the_newest_answer_of_google(
     html = admin_client.get(story, {"url": f"{BASE}/about/2/"}).content.decode()
     assert "Not inspected. Of a large section" in html
     assert "id=https%3A%2F%2Fwww.example.com%2Fabout%2F2%2F" in html
-    guest = django_user_model.objects.create_user("guest", is_staff=True)
-    guest.user_permissions.add(Permission.objects.get(codename="view_urlchange"))
-    client = Client()
-    client.force_login(guest)
-    html = client.get(story, {"url": url}).content.decode()
+    html = staff("view_urlchange").get(story, {"url": url}).content.decode()
     assert "What happened to it" in html
     assert "Duplicate" not in html
 

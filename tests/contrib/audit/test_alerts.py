@@ -44,40 +44,6 @@ def test_where_everything_was_looked_at_nothing_is_said(looked_at: None) -> None
     assert alerts() == []
 
 
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
-        ({}, "article found 3 errors: URLs with a session id. Seen: what is listed"),
-        (
-            {"fetched": "live", "fetched_urls": 25, "kind": kinds.FAILS},
-            "article found 3 errors: URLs that do not answer 200. Seen: 25 of 25 URLs "
-            "fetched over HTTP: manage.py "
-            "check_sitemaps --live",
-        ),
-        (
-            {"fetched": "crawl", "fetched_urls": 4, "urls": 4, "section": ""},
-            "The last audit of the site found 3 errors: URLs with a session id. Seen: ",
-        ),
-    ],
-)
-@pytest.mark.costly
-def test_what_an_audit_found_is_not_hidden_by_one_that_looked_at_less(
-    looked_at: None, values: dict[str, Any], text: str
-) -> None:
-    audited(**{"kind": kinds.SESSION, **values})
-    # Another section, and a sample.
-    audited(sections={"other": [5, 0]})
-    audited(fetched="live", fetched_urls=2)
-    audited(fetched="crawl", fetched_urls=1, urls=4, sections={})
-    _, err, code = status()
-    if not values:
-        # The sample read all that is listed.
-        assert (err, code) == ("", 0)
-        return
-    assert text in err
-    assert code == 1
-
-
 def test_the_check_of_a_site_ends_with_how_it_looks_to_a_crawler(site: Any) -> None:
     out, err, code = run_command("ping_sitemaps", "--check", "--force")
     assert (err, code) == ("", 0)
@@ -103,21 +69,6 @@ def test_the_check_of_a_site_says_it_too(site: Any, register: Register) -> None:
     assert "The last audit of article found 3 errors" in " ".join(out.split())
 
 
-@pytest.mark.parametrize("fetched", ["", "live", "crawl"])
-@pytest.mark.costly
-def test_a_warning_of_an_audit_is_not_passed_off_as_in_order(
-    looked_at: None, fetched: str
-) -> None:
-    of = "" if fetched == "crawl" else "article"
-    kind = kinds.EXPIRES if fetched == "crawl" else kinds.LOGIN_FORM
-    if not fetched:
-        kind = kinds.TRACKING
-    audited(fetched=fetched, kind=kind, section=of, fetched_urls=25)
-    out, _, code = status()
-    assert f"found 3 warnings: {known()[kind].title}" in out
-    assert code == 0
-
-
 def test_what_was_not_looked_at_is_said(looked_at: None) -> None:
     long_ago = time.time() - 31 * 86_400
     Audit.objects.update(finished_at=long_ago)
@@ -135,13 +86,23 @@ def test_what_was_not_looked_at_is_said(looked_at: None) -> None:
 
 
 def test_what_two_ways_to_look_found_is_one_alert(looked_at: None) -> None:
+    audited(kinds.FAILS, fetched="live", fetched_urls=25)
+    _, err, code = status()
+    found = "article found 3 errors: URLs that do not answer 200. Seen: 25 of 25 URLs"
+    assert f"{found} fetched over HTTP: manage.py check_sitemaps --live" in err
+    assert code == 1
     audited(kinds.FAILS, fetched="process", fetched_urls=25)
     audited(kinds.FAILS, fetched="live", fetched_urls=24)
     [alert] = [one for one in alerts() if one.level == "error"]
     assert "Seen: 25 of 25 URLs fetched in process." in alert.text
 
 
-def test_warnings_are_shown_beside_errors(looked_at: None) -> None:
+def test_warnings_are_shown_also_beside_errors(looked_at: None) -> None:
+    audited(kinds.LOGIN_FORM, fetched="live", fetched_urls=25)
+    out, _, code = status()
+    assert f"found 3 warnings: {known()[kinds.LOGIN_FORM].title}" in out
+    assert code == 0
+    audited(fetched="live", fetched_urls=25)
     counts = {kinds.SESSION: {"article": 3}, kinds.TRACKING: {"article": 2}}
     audited()
     Audit.objects.filter(fetched="").update(counts=counts)

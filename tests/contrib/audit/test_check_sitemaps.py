@@ -119,24 +119,22 @@ def test_a_page_in_error(register: Register) -> None:
     assert code == 1
 
 
-def test_quiet_it_prints_errors_only(register: Register) -> None:
+def test_a_section_whose_items_raise_is_in_error_also_where_only_errors_are_printed(
+    register: Register,
+) -> None:
     register("article", ArticleSitemap)
     run_command("build_sitemaps")
     assert check("-v0") == ("", "", 0)
-    register("broken", type("Broken", (ArticleSitemap,), {"items": lambda self: 1 / 0}))
-    out, err, code = check("-v0")
-    assert (out, code) == ("", 1)
-    assert "sitemaps_plus.E013" in err
-    assert "  In error: ZeroDivisionError: division by zero\n" in err
-    assert "Section 'article'" not in err
-
-
-def test_a_section_whose_items_raise(register: Register) -> None:
     register("broken", type("Broken", (ArticleSitemap,), {"items": lambda self: 1 / 0}))
     out, err, code = check()
     assert "  In error: ZeroDivisionError: division by zero\n" in out
     assert "  Next: correct the sitemap class\n" in out
     assert (err.startswith("CommandError: In error: "), code) == (True, 1)
+    out, err, code = check("-v0")
+    assert (out, code) == ("", 1)
+    assert "sitemaps_plus.E013" in err
+    assert "  In error: ZeroDivisionError: division by zero\n" in err
+    assert "Section 'article'" not in err
 
 
 def test_a_check_in_error(register: Register) -> None:

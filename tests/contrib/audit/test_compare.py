@@ -41,6 +41,7 @@ from tests.testapp.views import anything
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 
 Register = Callable[..., Any]
+Save = Callable[..., str]
 
 SITE = "https://www.example.com"
 
@@ -197,7 +198,21 @@ def django_site() -> Iterator[None]:
 
 
 @pytest.fixture
-def former(tmp_path: Path) -> Callable[..., str]:
+def article(register: Register) -> None:
+    """A section of one article."""
+    register("article", ArticleSitemap)
+    articles(1, slug="a", updated=dt.datetime(2026, 3, 1, 9, tzinfo=dt.UTC))
+
+
+@pytest.fixture
+def languages(settings: Any) -> None:
+    """Let requests have the language of their paths."""
+    locale = "django.middleware.locale.LocaleMiddleware"
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, locale]
+
+
+@pytest.fixture
+def former(tmp_path: Path) -> Save:
     """Save a sitemap, and return the path of the file."""
 
     def save(*paths: str, more: str = "") -> str:
@@ -211,9 +226,7 @@ def former(tmp_path: Path) -> Callable[..., str]:
 # Nothing is lost
 
 
-def test_the_dict_of_contribs_sitemaps(register: Register) -> None:
-    register("article", ArticleSitemap)
-    articles(1, slug="a", updated=dt.datetime(2026, 3, 1, 9, tzinfo=dt.UTC))
+def test_the_dict_of_contribs_sitemaps(article: None) -> None:
     assert check(here_as("SITEMAPS")) == (
         f"Before: 1 URL, contrib's view of {__name__}.SITEMAPS (/en/all.xml, "
         "/de/all.xml, /pt-br/all.xml).\n"
@@ -225,13 +238,6 @@ def test_the_dict_of_contribs_sitemaps(register: Register) -> None:
         "",
         0,
     )
-
-
-def test_our_views_where_no_section_is_registered() -> None:
-    articles(3)
-    out, err, code = check(here_as("SITEMAPS"))
-    assert "Now: 3 URLs, the same sitemaps by django_sitemaps_plus.views" in out
-    assert (err, code) == ("", 0)
 
 
 @pytest.mark.parametrize(
@@ -278,9 +284,7 @@ def test_a_cache_of_the_whole_site_does_not_answer(settings: Any) -> None:
         assert code == 0
 
 
-def test_another_view_is_asked_as_it_is(register: Register) -> None:
-    register("article", ArticleSitemap)
-    articles(1, slug="a")
+def test_another_view_is_asked_as_it_is(article: None) -> None:
     assert differences("own")[1] == 0
 
 
@@ -320,7 +324,7 @@ def test_the_sitemaps_of_an_index_are_found_by_any_name_that_programs_give_them(
 
 
 def test_how_a_location_and_a_date_are_written_is_no_difference(
-    register: Register, settings: Any, former: Callable[..., str]
+    register: Register, settings: Any, former: Save
 ) -> None:
     class Words(ArticleSitemap):
         priority = 0.5
@@ -346,11 +350,9 @@ def test_how_a_location_and_a_date_are_written_is_no_difference(
 
 
 def test_addresses_of_one_language_under_those_of_another(
-    register: Register, settings: Any
+    register: Register, languages: None
 ) -> None:
     """As a site has them whose sitemap is inside i18n_patterns."""
-    locale = "django.middleware.locale.LocaleMiddleware"
-    settings.MIDDLEWARE = [*settings.MIDDLEWARE, locale]
     register("note", NoteSitemap)
     NoteFactory(number=1)
     out, err, code = check("sitemap")
@@ -392,7 +394,7 @@ def test_a_dict_is_saved_as_the_site_serves_it(
 
 
 def test_advice_lists_no_language_that_was_not_listed(
-    register: Register, settings: Any, former: Callable[..., str]
+    register: Register, settings: Any, former: Save
 ) -> None:
     """Notes are in English, on a site in German with many languages."""
     settings.LANGUAGE_CODE = "de"
@@ -410,7 +412,7 @@ def test_advice_lists_no_language_that_was_not_listed(
 
 
 def test_advice_on_languages_whose_paths_differ(
-    register: Register, former: Callable[..., str]
+    register: Register, former: Save
 ) -> None:
     register("note", NoteSitemap)
     NoteFactory(number=1)
@@ -425,19 +427,17 @@ def test_advice_on_languages_whose_paths_differ(
     assert "i18n = True" not in out
 
 
-def test_what_no_language_changes_is_saved_once(tmp_path: Path, settings: Any) -> None:
-    locale = "django.middleware.locale.LocaleMiddleware"
-    settings.MIDDLEWARE = [*settings.MIDDLEWARE, locale]
+def test_what_no_language_changes_is_saved_once(
+    tmp_path: Path, languages: None
+) -> None:
     articles(2)
     out, _, _ = check(here_as("SITEMAPS"), "--save", str(tmp_path / "before"))
     assert out.startswith("2 URLs of contrib's view of ")
 
 
-def test_paths_of_another_urlconf(register: Register, settings: Any) -> None:
+def test_paths_of_another_urlconf(article: None, settings: Any) -> None:
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, here_as("by_host")]
     settings.LANGUAGES = [("en", "English")]
-    register("article", ArticleSitemap)
-    articles(1, slug="a")
     found, code = differences("all")
     assert found["lost"]["examples"] == [f"{SITE}/other/articles/a/"]
     assert found["new"]["examples"] == [f"{SITE}/articles/a/"]
@@ -459,7 +459,7 @@ def test_an_empty_section(register: Register) -> None:
 
 
 def test_a_changefreq_that_is_a_method_is_left_out_and_the_url_is_not(
-    register: Register, former: Callable[..., str]
+    register: Register, former: Save
 ) -> None:
     class Odd(ArticleSitemap):
         lastmod = None
@@ -479,7 +479,7 @@ def test_a_changefreq_that_is_a_method_is_left_out_and_the_url_is_not(
 
 
 def test_a_page_with_too_many_bad_rows_lists_nothing(
-    register: Register, former: Callable[..., str], settings: Any
+    register: Register, former: Save, settings: Any
 ) -> None:
     register("article", ArticleSitemap)
     articles(20, slug="no slug")
@@ -502,20 +502,16 @@ def test_a_page_with_too_many_bad_rows_lists_nothing(
 
 
 def test_a_section_that_cannot_be_read_does_not_hide_the_others(
-    register: Register, former: Callable[..., str]
+    article: None, register: Register, former: Save
 ) -> None:
     register("broken", type("Broken", (ArticleSitemap,), {"items": lambda self: 1 / 0}))
-    register("article", ArticleSitemap)
-    articles(1, slug="a")
     out, _, code = check(former("/articles/a/"))
     assert "\nSection 'broken' cannot be built: ZeroDivisionError: division" in out
     assert code == 0
 
 
-def test_another_host(register: Register, settings: Any) -> None:
+def test_another_host(article: None, settings: Any) -> None:
     settings.SITEMAPS_PLUS = {"BASE_URL": "https://example.com"}
-    register("article", ArticleSitemap)
-    articles(1)
     out, _, code = check(here_as("SITEMAPS"))
     assert (
         "Before, URLs begin with https://www.example.com; now with "
@@ -527,9 +523,7 @@ def test_another_host(register: Register, settings: Any) -> None:
 # What differs
 
 
-def test_each_kind_of_difference(
-    register: Register, former: Callable[..., str]
-) -> None:
+def test_each_kind_of_difference(register: Register, former: Save) -> None:
     class Notes(NoteSitemap):
         i18n = alternates = True
         languages = ("en", "de")
@@ -560,11 +554,7 @@ def test_each_kind_of_difference(
     assert code == 0
 
 
-def test_a_url_that_is_listed_once_now(
-    register: Register, former: Callable[..., str]
-) -> None:
-    register("article", ArticleSitemap)
-    articles(1, slug="a")
+def test_a_url_that_is_listed_once_now(article: None, former: Save) -> None:
     file = former("/articles/a/", "/articles/a/")
     found, code = differences(file)
     examples = [f"{SITE}/articles/a/ (2 times: {file})"]
@@ -589,7 +579,7 @@ def test_a_url_that_is_listed_once_now(
 )
 @pytest.mark.costly
 def test_other_dates(
-    register: Register, former: Callable[..., str], before: str, now: str | None
+    register: Register, former: Save, before: str, now: str | None
 ) -> None:
     register("article", type("Dated", (ArticleSitemap,), {"lastmod": now}))
     articles(1, slug="a")
@@ -599,7 +589,7 @@ def test_other_dates(
 
 @pytest.mark.parametrize("day", ["2026-03-01", "2026-03-02"])
 def test_the_day_of_a_time_is_that_of_its_zone_or_of_the_projects(
-    register: Register, former: Callable[..., str], day: str
+    register: Register, former: Save, day: str
 ) -> None:
     """Half past eleven in the evening in UTC is the next day in Berlin."""
     now = "2026-03-01T23:30:00+00:00"
@@ -610,10 +600,8 @@ def test_the_day_of_a_time_is_that_of_its_zone_or_of_the_projects(
     assert "1 URL with the same day in lastmod, and the time too" in check(file)[0]
 
 
-def test_sections_that_are_named(register: Register) -> None:
-    register("article", ArticleSitemap)
+def test_sections_that_are_named(article: None, register: Register) -> None:
     register("pages", PagesSitemap)
-    articles(1)
     found, code = differences(here_as("SITEMAPS"))
     assert ([*found], code) == (["new"], 0)
     found, code = differences(here_as("SITEMAPS"), "article")
@@ -621,7 +609,7 @@ def test_sections_that_are_named(register: Register) -> None:
 
 
 def test_contribs_code_renders_as_its_template_does(
-    register: Register, settings: Any, tmp_path: Path
+    article: None, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is taken without the template is what the template writes."""
 
@@ -645,31 +633,21 @@ def test_contribs_code_renders_as_its_template_does(
                 info["location"] = partial(str, info["location"])
             return urls
 
-    SITEMAPS["odd"] = Odd
-    try:
-        register("article", ArticleSitemap)
-        articles(1, slug="a")
-        articles(1, slug="b", updated=dt.datetime(2026, 3, 1, 23, 30, tzinfo=dt.UTC))
-        fast = check(here_as("SITEMAPS"))
-        settings.INSTALLED_APPS = [
-            *settings.INSTALLED_APPS,
-            "django.contrib.sitemaps",
-        ]
-        shipped = Path(contrib.__file__).parent / "templates" / "sitemap.xml"
-        (tmp_path / "sitemap.xml").write_text(shipped.read_text())
-        (template,) = settings.TEMPLATES
-        settings.TEMPLATES = [{**template, "DIRS": [tmp_path]}]
-        assert check(here_as("SITEMAPS")) == fast
-    finally:
-        del SITEMAPS["odd"]
+    monkeypatch.setitem(SITEMAPS, "odd", Odd)
+    articles(1, slug="b", updated=dt.datetime(2026, 3, 1, 23, 30, tzinfo=dt.UTC))
+    fast = check(here_as("SITEMAPS"))
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django.contrib.sitemaps"]
+    shipped = Path(contrib.__file__).parent / "templates" / "sitemap.xml"
+    (tmp_path / "sitemap.xml").write_text(shipped.read_text())
+    (template,) = settings.TEMPLATES
+    settings.TEMPLATES = [{**template, "DIRS": [tmp_path]}]
+    assert check(here_as("SITEMAPS")) == fast
 
 
 @pytest.mark.parametrize("former", ["map", f"{__name__}.SITEMAPS"])
 def test_the_template_that_the_urlconf_names_is_rendered(
-    register: Register, settings: Any, tmp_path: Path, former: str
+    article: None, settings: Any, tmp_path: Path, former: str
 ) -> None:
-    register("article", ArticleSitemap)
-    articles(1, slug="a")
     entry = "<url><loc>{{ url.location }}</loc><priority>0.9</priority></url>"
     body = sitemap_of().replace(
         "</urlset>", f"{{% for url in urlset %}}{entry}{{% endfor %}}</urlset>"
@@ -696,10 +674,6 @@ BOMB = (
     ("body", "said"),
     [
         (BOMB, "has a document type, as web pages have"),
-        ("<!DOCTYPE html><html></html>", "has a document type"),
-        ("<rss></rss>", "is <rss>, not a sitemap."),
-        ("", "is not well-formed XML: no element found"),
-        (sitemap_of("/a/")[:-9], "is not well-formed XML"),
         (gzip.compress(sitemap_of("/a/").encode())[:-9], "is not well-formed XML"),
         pytest.param(
             sitemap_of("/a" * 60_000),
@@ -715,9 +689,8 @@ BOMB = (
 )
 @pytest.mark.costly
 def test_what_is_no_sitemap(
-    register: Register, tmp_path: Path, body: str | bytes, said: str
+    article: None, tmp_path: Path, body: str | bytes, said: str
 ) -> None:
-    register("article", ArticleSitemap)
     file = tmp_path / "former.xml"
     file.write_bytes(body if isinstance(body, bytes) else body.encode())
     out, err, code = check(str(file))
@@ -727,9 +700,8 @@ def test_what_is_no_sitemap(
 
 
 def test_a_small_file_that_unpacks_to_a_huge_one_is_not_read_to_its_end(
-    register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    article: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    register("article", ArticleSitemap)
     monkeypatch.setattr(entries, "_MOST_BYTES", 200_000)
     file = tmp_path / "bomb.xml.gz"
     file.write_bytes(gzip.compress(sitemap_of(*["/a/"] * 20_000).encode()))
@@ -756,8 +728,7 @@ def test_indexes_without_end_are_not_followed() -> None:
         list(entries.walk(SITE, wider))
 
 
-def test_an_empty_folder(register: Register, tmp_path: Path) -> None:
-    register("article", ArticleSitemap)
+def test_an_empty_folder(article: None, tmp_path: Path) -> None:
     _, err, code = check(str(tmp_path))
     assert err.endswith(" has no files.\n")
     assert code == 1
@@ -778,9 +749,7 @@ def server(tmp_path: Path) -> Iterator[str]:
         found.shutdown()
 
 
-def test_an_index_at_a_url(register: Register, tmp_path: Path, server: str) -> None:
-    register("article", ArticleSitemap)
-    articles(1, slug="a")
+def test_an_index_at_a_url(article: None, tmp_path: Path, server: str) -> None:
     articles(1, slug="b")
     pages = [f"{server}/1.xml", f"{server}/2.xml.gz", f"{server}/index.xml"]
     (tmp_path / "index.xml").write_text(index_of(*pages))
@@ -800,10 +769,8 @@ def test_an_index_at_a_url(register: Register, tmp_path: Path, server: str) -> N
 
 
 def test_a_live_site_that_runs_this_package_proves_nothing(
-    register: Register, tmp_path: Path, server: str
+    article: None, tmp_path: Path, server: str
 ) -> None:
-    register("article", ArticleSitemap)
-    articles(1, slug="a")
     url, former = f"{server}/sitemap.xml", tmp_path / "sitemap.xml"
     listed = sitemap_of("/articles/a/").partition(">")[2].encode()
     former.write_bytes(urlset_header() + listed)
@@ -839,15 +806,13 @@ def test_misuse(arguments: list[str], said: str) -> None:
     assert said in err
 
 
-def test_a_view_that_fails(register: Register) -> None:
-    register("article", ArticleSitemap)
+def test_a_view_that_fails(article: None) -> None:
     _, err, code = check("broken")
     assert err.endswith("CommandError: /broken.xml answers 500: see the log.\n")
     assert code == 1
 
 
-def test_a_sitemap_of_contribs_that_fails(register: Register) -> None:
-    register("article", ArticleSitemap)
+def test_a_sitemap_of_contribs_that_fails(article: None) -> None:
     articles(1, slug="no slug")
     _, err, code = check(here_as("SITEMAPS"))
     assert err.startswith(
@@ -878,11 +843,8 @@ def test_memory_does_not_grow_with_the_number_of_urls() -> None:
     assert peak(5_000) < 500_000
 
 
-def test_progress(
-    monkeypatch: pytest.MonkeyPatch, register: Register, former: Callable[..., str]
-) -> None:
+def test_progress(monkeypatch: pytest.MonkeyPatch, article: None, former: Save) -> None:
     monkeypatch.setattr(utils, "LINE_EVERY", 0)
-    register("article", ArticleSitemap)
     _, err, _ = check(former(*(f"/{number}/" for number in range(2000))))
     assert err.startswith("Before: 1,000 URLs read\nBefore: 2,000 URLs read\nCommand")
 
@@ -903,9 +865,7 @@ class Bare(contrib.Sitemap):
 BARE: dict[str, Any] = {"article": Bare}
 
 
-def test_a_class_that_gives_only_locations_is_read(register: Register) -> None:
-    register("article", ArticleSitemap)
-    articles(1, slug="a")
+def test_a_class_that_gives_only_locations_is_read(article: None) -> None:
     found, code = differences(here_as("BARE"))
     assert (found["lost"]["examples"], code) == ([f"{SITE}/articles/b/"], 1)
 
@@ -971,7 +931,7 @@ def test_what_was_saved_first_is_compared_after_each_step(
 
 
 def test_images_videos_and_news_are_compared(
-    register: Register, former: Callable[..., str], tmp_path: Path
+    register: Register, former: Save, tmp_path: Path
 ) -> None:
     schemas = "http://www.google.com/schemas/sitemap"
     more = (
@@ -1011,9 +971,8 @@ def test_a_folder_that_could_not_be_filled_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [[], ["--save", "before"]])
 def test_what_is_of_this_package_by_now_proves_nothing(
-    register: Register, options: list[str]
+    article: None, options: list[str]
 ) -> None:
-    register("article", ArticleSitemap)
     for former in (here_as("OURS"), "ours", "django_sitemaps_plus:site"):
         out, err, code = check(former, *options)
         assert (out, code) == ("", 2)
@@ -1022,10 +981,8 @@ def test_what_is_of_this_package_by_now_proves_nothing(
 
 
 def test_an_empty_former_sitemap_does_not_say_that_nothing_is_lost(
-    register: Register, former: Callable[..., str]
+    article: None, former: Save
 ) -> None:
-    register("article", ArticleSitemap)
-    articles(1)
     out, err, code = check(former())
     assert "Nothing is lost" not in out
     assert (err, code) == (

@@ -9,7 +9,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -34,7 +34,7 @@ from django_sitemaps_plus.engines.base import CheckResult
 from django_sitemaps_plus.health.alerts import Alert, alerts
 from django_sitemaps_plus.models import Page, UrlChange
 from django_sitemaps_plus.serving import documents, index
-from django_sitemaps_plus.sitemaps.site import Site
+from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from tests.contrib.audit import kinds
 from tests.support.factories import articles
 from tests.support.fakes.faults import Raw, Reply, Slow
@@ -60,11 +60,35 @@ def mirror(register: Any, settings: Any) -> Iterator[Mirror]:
         yield running
 
 
+def address() -> SiteAddress:
+    found = Site.current().address()
+    assert found is not None
+    return found
+
+
+def short() -> list[CheckResult]:
+    """Take the short view; return what it says."""
+    return [*crawler.check_as_crawler(address(), private=True)]
+
+
+def whole() -> Sequence[Finding]:
+    """Take the whole view; return what it finds."""
+    _, findings = crawler.crawl_and_store(
+        address(), rate=1000, most=None, progress=lambda done, of: None
+    )
+    return findings
+
+
+def live() -> tuple[list[dict[str, str]], int]:
+    """Return what the command finds by the whole view, and how it ends."""
+    options = "--live", "--rate", "1000", "--format", "json"
+    out, _, code = run_command("check_sitemaps", *options)
+    return json.loads(out)["crawl"]["findings"], code
+
+
 def look() -> Found:
     """Return what the short view finds: kinds and texts."""
-    site = Site.current().address()
-    assert site is not None
-    crawler.check_as_crawler(site, private=True)
+    short()
     return [(one.kind, one.text) for one in last_crawls()[0].findings.order_by("pk")]
 
 
@@ -101,9 +125,7 @@ def test_what_only_who_fetches_pages_sees_is_known_until_they_are_fetched(
         assert (newest.errors, newest.warnings) == (1, 1)
         levels = [one.level for one in alerts([Alert.Subject.CRAWLER])]
         assert levels == [Alert.ERROR, Alert.WARNING]
-    site = Site.current().address()
-    assert site is not None
-    crawler.crawl_and_store(site, rate=1000, most=None, progress=lambda done, of: None)
+    whole()
     assert OTHER_PAGE not in last_crawls()[0].counts
 
 
@@ -114,8 +136,44 @@ CHALLENGE = Reply(
     body=b"<!DOCTYPE html><title>Just a moment...</title>",
     headers={"cf-mitigated": "challenge", "Content-Type": "text/html"},
 )
+Plant = Callable[[Mirror], object]
+
+
+def sitemap(*urls: str, tag: str = "url") -> bytes:
+    """Return a sitemap that another system may have written, gzipped."""
+    entries = "".join(f"<{tag}><loc>{url}</loc></{tag}>" for url in urls)
+    namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    root = "urlset" if tag == "url" else "sitemapindex"
+    return gzip.compress(f'<{root} xmlns="{namespace}">{entries}</{root}>'.encode())
+
+
+def spoiled(path: str = "/sitemap.xml", **changes: Any) -> Plant:
+    """Have a file sent in another way."""
+    return lambda site: site.spoil(path, **changes)
+
+
+def rewritten(pattern: str, new: str) -> Plant:
+    """Have the sitemap sent with another text in it."""
+
+    def plant(site: Mirror) -> None:
+        text = re.sub(pattern, new, site.text("/sitemap.xml"))
+        site.spoil(body=gzip.compress(text.encode()))
+
+    return plant
+
+
+def robots(before: str = "", after: str = "") -> Plant:
+    """Have robots.txt sent with more lines."""
+
+    def plant(site: Mirror) -> None:
+        body = before.encode() + site.reply("/robots.txt").body
+        site.spoil("/robots.txt", body=body + after.format(site.origin).encode())
+
+    return plant
+
+
 #: What is done to the site, and what is found: nothing else.
-FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
+FAULTS: dict[str, tuple[Plant, str, str]] = {
     "moved to https": (
         lambda site: site.spoil(
             status=301, headers={"Location": site.origin.replace("http:", "https:")}
@@ -124,19 +182,17 @@ FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
         "redirects to https://127.0.0.1",
     ),
     "a loop": (
-        lambda site: site.spoil(status=302, headers={"Location": "/sitemap.xml"}),
+        spoiled(status=302, headers={"Location": "/sitemap.xml"}),
         kinds.MOVED,
         "redirects to http://127.0.0.1",
     ),
     "a redirect to what is no URL": (
-        lambda site: site.spoil(status=302, headers={"Location": "https://[name]/"}),
+        spoiled(status=302, headers={"Location": "https://[name]/"}),
         kinds.MOVED,
         "redirects to https://[name]/ (302)",
     ),
     "an index of what are no URLs": (
-        lambda site: site.spoil(
-            body=gzip.compress(sitemap("https://[name]/a.xml", tag="sitemap"))
-        ),
+        spoiled(body=sitemap("https://[name]/a.xml", tag="sitemap")),
         kinds.NOT_OURS,
         "lists https://[name]/a.xml",
     ),
@@ -146,7 +202,7 @@ FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
         "answers 403 (as bingbot over IPv4)",
     ),
     "all are refused": (
-        lambda site: site.spoil(status=401, body=b"Log in"),
+        spoiled(status=401, body=b"Log in"),
         kinds.REFUSED,
         "answers 401",
     ),
@@ -157,47 +213,43 @@ FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
         "challenges Googlebot",
     ),
     "a challenge by its body": (
-        lambda site: site.spoil(body=b"<html><script src=/_Incapsula_Resource?a>"),
+        spoiled(body=b"<html><script src=/_Incapsula_Resource?a>"),
         kinds.CHALLENGED,
         "Imperva challenges this machine (200)",
     ),
-    "not there": (
-        lambda site: site.spoil(status=404),
-        kinds.NOT_SERVED,
-        "answers 404",
-    ),
+    "not there": (spoiled(status=404), kinds.NOT_SERVED, "answers 404"),
     "a Host that Django does not know": (
-        lambda site: site.spoil(status=400),
+        spoiled(status=400),
         kinds.NOT_SERVED,
         "answers 400, as Django does if ALLOWED_HOSTS lacks the requested host",
     ),
     "broken robots.txt": (
-        lambda site: site.spoil("/robots.txt", status=502),
+        spoiled("/robots.txt", status=502),
         kinds.NOT_SERVED,
         "answers 502",
     ),
     "gzipped twice": (
-        lambda site: site.spoil(body=gzip.compress(gzip.compress(b"<urlset/>"))),
+        spoiled(body=gzip.compress(GZIPPED)),
         kinds.ENCODED,
         "is still gzipped after it was decompressed",
     ),
     "gzipped and not said": (
-        lambda site: site.spoil(body=GZIPPED, headers={"Content-Encoding": None}),
+        spoiled(body=GZIPPED, headers={"Content-Encoding": None}),
         kinds.ENCODED,
         "is still gzipped after it was decompressed",
     ),
     "said and not gzipped": (
-        lambda site: site.spoil(body=b"<urlset/>"),
+        spoiled(body=b"<urlset/>"),
         kinds.ENCODED,
         "claims to be gzipped, and is not",
     ),
     "an encoding that nobody asked for": (
-        lambda site: site.spoil(headers={"Content-Encoding": "br"}),
+        spoiled(headers={"Content-Encoding": "br"}),
         kinds.ENCODED,
         "has the Content-Encoding br, where gzip is accepted",
     ),
     "a .gz file that is unpacked": (
-        lambda site: site.spoil("/sitemap.xml.gz", body=b"<urlset/>"),
+        spoiled("/sitemap.xml.gz", body=b"<urlset/>"),
         kinds.ENCODED,
         "was decompressed on its way, although its name ends .gz",
     ),
@@ -212,7 +264,7 @@ FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
         "is larger than 52,428,800 bytes when it is decompressed",
     ),
     "another content type": (
-        lambda site: site.spoil(headers={"Content-Type": "text/html"}),
+        spoiled(headers={"Content-Type": "text/html"}),
         kinds.HEADER,
         "Content-Type is text/html, not application/xml",
     ),
@@ -222,90 +274,62 @@ FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
         "is a web page",
     ),
     "a web page for robots.txt": (
-        lambda site: site.spoil("/robots.txt", body=PAGE.body),
+        spoiled("/robots.txt", body=PAGE.body),
         kinds.NOT_OURS,
         "is a web page",
     ),
     "another host's": (
-        lambda site: site.spoil(
-            body=gzip.compress(sitemap("https://staging.example/articles/a/"))
-        ),
+        spoiled(body=sitemap("https://staging.example/articles/a/")),
         kinds.NOT_OURS,
         "lists https://staging.example/articles/a/",
     ),
     "no entries": (
-        lambda site: site.spoil(body=gzip.compress(sitemap())),
+        spoiled(body=sitemap()),
         kinds.NOT_OURS,
         "has no entry, and should have 3",
     ),
     "an old file": (
-        lambda site: site.spoil(body=gzip.compress(sitemap(f"{site.origin}/old/"))),
+        lambda site: site.spoil(body=sitemap(f"{site.origin}/old/")),
         kinds.NOT_OURS,
         "1 URL too many, 3 missing: it lists http://127.0.0.1:",
     ),
     "all with http": (
-        lambda site: site.spoil(
-            body=gzip.compress(
-                site.text("/sitemap.xml").replace("<loc>http:", "<loc>https:").encode()
-            )
-        ),
+        rewritten("<loc>http:", "<loc>https:"),
         kinds.NOT_OURS,
         "lists https://127.0.0.1",
     ),
     "lastmods of long ago": (
-        lambda site: site.spoil(
-            body=gzip.compress(
-                re.sub(
-                    "<lastmod>....", "<lastmod>2020", site.text("/sitemap.xml")
-                ).encode()
-            )
-        ),
+        rewritten("<lastmod>....", "<lastmod>2020"),
         kinds.NOT_OURS,
         "has another lastmod for http://127.0.0.1",
     ),
     "another namespace": (
-        lambda site: site.spoil(
-            body=gzip.compress(
-                site.text("/sitemap.xml").replace("sitemap/0.9", "sitemap/0.8").encode()
-            )
-        ),
+        rewritten("sitemap/0.9", "sitemap/0.8"),
         kinds.NOT_OURS,
         "has the namespace 'http://www.sitemaps.org/schemas/sitemap/0.8', not",
     ),
     "robots.txt disallows": (
-        lambda site: site.spoil(
-            "/robots.txt",
-            body=b"User-agent: bingbot\nDisallow: /*.xml$\n\n"
-            + site.reply("/robots.txt").body,
-        ),
+        robots("User-agent: bingbot\nDisallow: /*.xml$\n\n"),
         kinds.SITEMAP_DISALLOWED,
         "disallows /sitemap.xml for bingbot",
     ),
     "robots.txt of another host": (
-        lambda site: site.spoil(
-            "/robots.txt", body=b"Sitemap: https://staging.example/sitemap.xml"
-        ),
+        spoiled("/robots.txt", body=b"Sitemap: https://staging.example/sitemap.xml"),
         kinds.OTHER_SITEMAPS,
         "names https://staging.example/sitemap.xml, and not http://127.0.0.1",
     ),
     "robots.txt names an old sitemap": (
-        lambda site: site.spoil(
-            "/robots.txt",
-            body=site.reply("/robots.txt").body
-            + f"Sitemap: {site.origin}/sitemap_index.xml\n".encode(),
-        ),
+        robots(after="Sitemap: {}/sitemap_index.xml\n"),
         kinds.OTHER_SITEMAPS,
         "/sitemap_index.xml, which answers 404",
     ),
     "robots.txt is too long": (
-        lambda site: site.spoil(
-            "/robots.txt", body=site.reply("/robots.txt").body + b"#\n" * 256_000
-        ),
+        robots(after="#\n" * 256_000),
         kinds.ROBOTS_TOO_LONG,
         "has more than 512,000 bytes",
     ),
     "robots.txt does not name it": (
-        lambda site: site.spoil("/robots.txt", body=b"User-agent: *\nDisallow:\n"),
+        spoiled("/robots.txt", body=b"User-agent: *\nDisallow:\n"),
         kinds.NOT_NAMED,
         "does not name http://127.0.0.1",
     ),
@@ -315,34 +339,26 @@ FAULTS: dict[str, tuple[Callable[[Mirror], object], str, str]] = {
         "does not name http://127.0.0.1",
     ),
     "noindex on everything": (
-        lambda site: site.spoil("/robots.txt", headers={"X-Robots-Tag": "noindex"}),
+        spoiled("/robots.txt", headers={"X-Robots-Tag": "noindex"}),
         kinds.HEADER,
         "X-Robots-Tag is noindex, not missing",
     ),
     "another noindex": (
-        lambda site: site.spoil(headers={"X-Robots-Tag": "none"}),
+        spoiled(headers={"X-Robots-Tag": "none"}),
         kinds.HEADER,
         "X-Robots-Tag is none, not noindex, noodp, noarchive",
     ),
     "no header for crawlers": (
-        lambda site: site.spoil(headers={"X-Robots-Tag": None}),
+        spoiled(headers={"X-Robots-Tag": None}),
         kinds.HEADER,
         "X-Robots-Tag is missing, not noindex, noodp, noarchive",
     ),
     "none on everything": (
-        lambda site: site.spoil("/robots.txt", headers={"X-Robots-Tag": "slurp: none"}),
+        spoiled("/robots.txt", headers={"X-Robots-Tag": "slurp: none"}),
         kinds.HEADER,
         "X-Robots-Tag is slurp: none, not missing",
     ),
 }
-
-
-def sitemap(*urls: str, tag: str = "url") -> bytes:
-    """Return a sitemap that another system may have written."""
-    entries = "".join(f"<{tag}><loc>{url}</loc></{tag}>" for url in urls)
-    namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
-    root = "urlset" if tag == "url" else "sitemapindex"
-    return f'<{root} xmlns="{namespace}">{entries}</{root}>'.encode()
 
 
 def test_each_planted_fault_is_found_and_nothing_else(mirror: Mirror) -> None:
@@ -359,6 +375,11 @@ def test_each_planted_fault_is_found_and_nothing_else(mirror: Mirror) -> None:
 # Between the two, and on the way
 
 
+def aged(reply: Reply, seconds: int) -> Reply:
+    """Return an answer that was in a cache for so long."""
+    return replace(reply, headers={**reply.headers, "Age": str(seconds)})
+
+
 def test_an_old_copy_is_told_from_another_version_and_said_how_old(
     mirror: Mirror, settings: Any
 ) -> None:
@@ -366,16 +387,11 @@ def test_an_old_copy_is_told_from_another_version_and_said_how_old(
     Article.objects.filter(pk=Article.objects.latest("pk").pk).delete()
     run_command("build_sitemaps", "--reconcile")
     mirror.record()
-    mirror.cache["/sitemap.xml"] = replace(
-        old, headers={**old.headers, "Age": "200000"}
-    )
+    mirror.cache["/sitemap.xml"] = aged(old, 50)
+    assert look() == [], "a minute must be allowed"
+    mirror.cache["/sitemap.xml"] = aged(old, 200_000)
     (found,) = look()
     assert found[1].startswith("is an old copy: 2 days old, its")
-    mirror.cache["/sitemap.xml"] = replace(old, headers={**old.headers, "Age": "50"})
-    assert look() == [], "a minute must be allowed"
-    mirror.cache["/sitemap.xml"] = replace(
-        old, headers={**old.headers, "Age": "200000"}
-    )
     Page.objects.update(changed_at=time.time() - 7_300, lastmod=1)
     (found,) = look()
     text = "is an old copy: outdated for 2 hours, 2 days old"
@@ -421,8 +437,9 @@ def test_a_copy_is_as_old_as_its_oldest_difference(
 ) -> None:
     """The newest change is always a new one where a site changes once a minute."""
     old = mirror.reply("/sitemap.xml")
-    aged = {} if age is None else {"Age": str(age)}
-    old = replace(old, headers={**old.headers, "Last-Modified": LONG_AGO, **aged})
+    old = replace(old, headers={**old.headers, "Last-Modified": LONG_AGO})
+    if age is not None:
+        old = aged(old, age)
     for number, ago in articles:
         change(number, ago)
     mirror.record()
@@ -542,7 +559,7 @@ def test_how_old_a_copy_is_that_nobody_knows_is_not_said_to_be_good(
     assert look() == []
     text = f"{mirror.origin}/sitemap.xml comes from a cache and is out of date: lists "
     assert last_crawls()[0].missed.startswith(text)
-    mirror.cache["/sitemap.xml"] = replace(old, headers={**old.headers, "Age": "90000"})
+    mirror.cache["/sitemap.xml"] = aged(old, 90_000)
     assert look() == [(kinds.OLD_COPY, "is an old copy: 25 hours old")]
 
 
@@ -638,16 +655,11 @@ def test_both_views_have_the_same_patience(
     mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A slow sitemap is red in both or in none: the last look does not decide."""
-    site = Site.current().address()
-    assert site is not None
-    mirror.fault = Slow("request", 0.5)
-    for seconds, found in ((0.2, {kinds.NO_ANSWER}), (20.0, set())):
+    mirror.fault = Slow("request", 0.25)
+    for seconds, found in ((0.1, {kinds.NO_ANSWER}), (20.0, set())):
         monkeypatch.setattr(CheckResult, "TIMEOUT", seconds)
         assert {kind for kind, _ in look()} == found
-        _, findings = crawler.crawl_and_store(
-            site, rate=1000, most=None, progress=lambda done, of: None
-        )
-        assert {one.kind for one in findings} == found
+        assert {one.kind for one in whole()} == found
 
 
 def test_a_short_look_that_ran_out_of_time_hides_nothing(
@@ -746,9 +758,7 @@ def test_when_the_time_is_over_the_rest_is_left(
     assert audit.fetched_urls == 0
     assert audit.urls == 2, "the index, and the page that it would have named"
     assert audit.missed == "Some files were not read within 0 seconds."
-    site = Site.current().address()
-    assert site is not None
-    said, *_ = crawler.check_as_crawler(site, private=True)
+    said, *_ = short()
     assert said.text.startswith("The sitemap was not asked for. Some files were")
     assert not said.is_good, "nobody knows"
 
@@ -768,9 +778,7 @@ def test_who_had_no_time_to_ask_is_not_said_to_have_asked(
     clock = SimpleNamespace(time=time.time, sleep=time.sleep, monotonic=monotonic)
     monkeypatch.setattr(crawler, "send", send)
     monkeypatch.setattr(crawl, "time", clock)
-    site = Site.current().address()
-    assert site is not None
-    said, *_ = crawler.check_as_crawler(site, private=True)
+    said, *_ = short()
     assert said == CheckResult.good(
         "The sitemap was asked for as Googlebot, bingbot, over IPv4. Some files were "
         "not read within 20 seconds."
@@ -801,12 +809,9 @@ def test_live_reads_all_files_of_the_index_by_turns(
     page = Reply(body=b"<html>Log in", headers={"Content-Type": "text/html"})
     mirror.pages[indexed[2]] = page
     mirror.pages.update(dict.fromkeys(("/articles/article-0/",), "Good."))
-    out, _, code = run_command(
-        "check_sitemaps", "--live", "--rate", "1000", "--format", "json"
-    )
-    crawl = json.loads(out)["crawl"]
+    findings, code = live()
     assert code == 1
-    assert [(one["id"], one["page"], one["text"]) for one in crawl["findings"]] == [
+    assert [(one["id"], one["page"], one["text"]) for one in findings] == [
         (kinds.NOT_OURS, "article-3", "is a web page")
     ]
     agents = {
@@ -832,9 +837,7 @@ def test_live_reads_the_file_of_news_too(register: Any, mirror: Mirror) -> None:
     mirror.pages["/sitemap-news.xml"] = Reply(status=500)
 
     def found() -> list[tuple[str, str]]:
-        live = "check_sitemaps", "--live", "--rate", "1000", "--format", "json"
-        out, _, _ = run_command(*live)
-        return [(one["id"], one["url"]) for one in json.loads(out)["crawl"]["findings"]]
+        return [(one["id"], one["url"]) for one in live()[0]]
 
     assert found() == [(kinds.NOT_SERVED, f"{mirror.origin}/sitemap-news.xml")]
     mirror.pages["/sitemap-news.xml"] = recorded("/sitemap-news.xml")
@@ -855,12 +858,17 @@ def test_the_short_view_reads_the_first_file_only_and_says_how_many_there_are(
 # Commands
 
 
-def test_what_check_cannot_reach_is_red_afterwards_too(
-    mirror: Mirror, settings: Any
-) -> None:
-    assert look() == []
+@pytest.fixture
+def engine(mirror: Mirror, settings: Any) -> None:
+    """Give an engine, of which the command looks after what it can read."""
     engines = {"one": {"BACKEND": "tests.support.outbox_engines.Memory"}}
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ENGINES": engines}
+
+
+def test_what_check_cannot_reach_is_red_afterwards_too(
+    mirror: Mirror, engine: None
+) -> None:
+    assert look() == []
     mirror.spoil("/robots.txt", status=500)
     out, _, code = run_command("ping_sitemaps", "--check", "--force")
     assert code == 1
@@ -877,10 +885,8 @@ def test_what_check_cannot_reach_is_red_afterwards_too(
 
 
 def test_check_is_red_for_an_error_and_not_for_a_warning(
-    mirror: Mirror, settings: Any
+    mirror: Mirror, engine: None
 ) -> None:
-    engines = {"one": {"BACKEND": "tests.support.outbox_engines.Memory"}}
-    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ENGINES": engines}
     out, err, code = run_command("ping_sitemaps", "--check", "--force")
     assert (err, code) == ("", 0)
     assert (
@@ -934,9 +940,7 @@ def asked_of_others(
         headers = {name.lower(): value for name, value in reply.headers.items()}
         return FetchedAnswer(reply.status, headers, reply.body)
 
-    site = Site.current().address()
-    assert site is not None
-    audit, findings = crawl.Crawl(site, ask, ["IPv4"], rate=1000).run()
+    audit, findings = crawl.Crawl(address(), ask, ["IPv4"], rate=1000).run()
     return asked, [(one.kind, one.url) for one in findings], audit.missed
 
 

@@ -15,7 +15,7 @@ from django_sitemaps_plus import Sitemap
 from django_sitemaps_plus.contrib.audit.queries import findings_of, last_audit
 from tests.contrib.audit import kinds
 from tests.support.factories import FIRST, CategoryFactory, articles
-from tests.support.helpers import run_command
+from tests.support.helpers import Titled, run_command
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db
@@ -24,20 +24,17 @@ SITE = "https://www.example.com"
 MANY = range(5)
 
 
-class Titled(Sitemap):
+class OfKind(Titled):
     """Articles whose title is their URL, by the name of a category."""
 
-    model = Article
-    location = F("title")
-    lastmod = F("updated")
     kind = ""
 
     def items(self) -> Any:
         return Article.objects.filter(slug=self.kind)
 
 
-def titled(name: str, **attributes: Any) -> type[Titled]:
-    return type("Of", (Titled,), {"kind": name, **attributes})
+def titled(name: str, **attributes: Any) -> type[OfKind]:
+    return type("Of", (OfKind,), {"kind": name, **attributes})
 
 
 def add(name: str, *urls: str, **fields: Any) -> list[Article]:

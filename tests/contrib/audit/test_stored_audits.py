@@ -82,9 +82,7 @@ def standing() -> set[tuple[str, str, int, int]]:
     }
 
 
-def test_errors_stand_until_an_audit_looks_at_as_much_again(
-    register: Any,
-) -> None:
+def test_errors_stand_until_an_audit_looks_at_as_much_again(register: Any) -> None:
     """Neither a run over one section nor a sample hides what a whole run found."""
     register("article", ArticleSitemap)
     register("pages", PagesSitemap)

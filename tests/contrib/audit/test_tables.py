@@ -5,17 +5,8 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
-from django_sitemaps_plus.contrib.audit.models import Audit, Finding
 from django_sitemaps_plus.db import tables_exist
 from tests.support.helpers import run_command
-
-
-@pytest.mark.django_db
-def test_tables_and_indexes_have_the_app_s_name() -> None:
-    for model in (Audit, Finding):
-        assert model._meta.db_table.startswith("sitemaps_plus_audit_")
-        for index in model._meta.indexes:
-            assert index.name.startswith("sitemaps_plus_audit_")
 
 
 @pytest.mark.django_db(transaction=True)

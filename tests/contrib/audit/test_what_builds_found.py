@@ -6,17 +6,15 @@ import json
 from typing import Any
 
 import pytest
-from django.db.models import F
 from django.test import Client
 
-from django_sitemaps_plus import Sitemap
 from django_sitemaps_plus.models import Page, PageFile
 from tests.conftest import Register
 from tests.rendering.test_media_tags import LONG
 from tests.rendering.test_tags import declared
 from tests.storing import test_damage as stored
 from tests.support.factories import articles
-from tests.support.helpers import ArticleSitemap, run_command
+from tests.support.helpers import Titled, run_command
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db
@@ -51,24 +49,13 @@ def test_nobody_is_asked_to_correct_rows_where_the_address_is_wrong(
     register: Register, settings: Any
 ) -> None:
     settings.SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com/shop"}
-    attributes = {"model": Article, "location": F("title")}
-    register("article", type("Located", (Sitemap,), attributes))
+    register("article", Titled)
     Article.objects.bulk_create(Article(title=f"/news/{n}/") for n in range(20))
     assert run_command("build_sitemaps")[2] == 1
     out, _, code = run_command("check_sitemaps")
     assert code == 1
     assert "correct the error, then run manage.py build_sitemaps" in out
     assert "correct the rows" not in out
-
-
-def test_a_section_in_error(register: Register) -> None:
-    def location(self: Any, item: Any) -> str:
-        raise LookupError("no such page")
-
-    register("article", type("Bad", (ArticleSitemap,), {"location": location}))
-    articles(1)
-    assert run_command("build_sitemaps")[2] == 1
-    assert "In error" in audit("article")
 
 
 @pytest.mark.parametrize("kind", ["flip", "cut the end", "lose"])

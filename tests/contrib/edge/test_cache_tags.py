@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,23 +25,18 @@ def article(register: Any) -> list[Article]:
     return articles(3)
 
 
-@pytest.fixture
-def change(settings: Any) -> Callable[..., None]:
+def change(settings: Any, **values: Any) -> None:
     """Set some of our settings."""
-
-    def configure(**values: Any) -> None:
-        settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **values}
-
-    return configure
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **values}
 
 
 def test_each_answer_names_its_tags_where_the_settings_say(
-    client: Client, article: list[Article], change: Any
+    client: Client, article: list[Article], settings: Any
 ) -> None:
     files = ["sitemap.xml", "sitemap-article.xml", "robots.txt", "sitemap-style"]
     for name in files:
         assert not {"Surrogate-Key", "Cache-Tag"} & set(client.get(f"/{name}").headers)
-    change(CACHE_TAGS=["Surrogate-Key", "Cache-Tag"])
+    change(settings, CACHE_TAGS=["Surrogate-Key", "Cache-Tag"])
     for name in files:
         answer = client.get(f"/{name}")
         assert answer.headers["Surrogate-Key"] == f"{name} sitemaps"
@@ -56,9 +50,9 @@ def test_each_answer_names_its_tags_where_the_settings_say(
 
 
 def test_what_no_cache_may_store_names_no_tags(
-    client: Client, article: list[Article], change: Any
+    client: Client, article: list[Article], settings: Any
 ) -> None:
-    change(CACHE_TAGS=["Cache-Tag"])
+    change(settings, CACHE_TAGS=["Cache-Tag"])
     assert "Cache-Tag" not in client.get("/sitemap-article-9.xml").headers
     client.get(PAGE)
     PageFile.objects.all().delete()
@@ -69,13 +63,13 @@ def test_what_no_cache_may_store_names_no_tags(
 
 
 def test_tags_are_ascii_and_begin_with_the_name_of_a_further_site(
-    client: Client, register: Any, change: Any, settings: Any
+    client: Client, register: Any, settings: Any
 ) -> None:
     register("ü", ArticleSitemap)
-    change(CACHE_TAGS=["Cache-Tag"], SITES={"blog": {"BASE_URL": "https://b.example"}})
-    assert (
-        client.get("/sitemap-ü.xml").headers["Cache-Tag"].startswith("sitemap-%C3%BC")
-    )
+    blog = {"BASE_URL": "https://b.example"}
+    change(settings, CACHE_TAGS=["Cache-Tag"], SITES={"blog": blog})
+    tags = client.get("/sitemap-ü.xml").headers["Cache-Tag"]
+    assert tags.startswith("sitemap-%C3%BC")
     settings.ROOT_URLCONF = "tests.support.blog_urls"
     for name in ("sitemap.xml", "robots.txt"):
         tags = client.get(f"/{name}").headers["Cache-Tag"]

@@ -66,11 +66,7 @@ def test_headers_that_no_cache_reads_are_refused(
         ("E081", {"SITES": {"blog": BLOG}, "PUBLISH": FOLDER}, {}),
         ("E082", {"PUBLISH": {"STORAGE": "sitemap"}}, {}),
         ("E083", {"PUBLISH": {**FOLDER, "OPTIONS": {"gzip": "encoding"}}}, {}),
-        (
-            "E084",
-            {"PUBLISH": FOLDER},
-            {"BACKEND": "tests.support.published.Keeping"},
-        ),
+        ("E084", {"PUBLISH": FOLDER}, {"BACKEND": "tests.support.published.Keeping"}),
         (
             "W081",
             {"PUBLISH": FOLDER},

@@ -142,19 +142,23 @@ def test_a_page_that_was_rebuilt_with_the_same_bytes_is_not_announced(
     assert site == []
 
 
-def test_one_file_is_announced_with_its_page(
-    heard: list[list[str]], register: Register
-) -> None:
+@pytest.fixture
+def one(heard: list[list[str]], register: Register) -> list[list[str]]:
+    """A section of one page, built and announced; returns what is heard of it."""
     register("article", ArticleSitemap)
     articles(3)
     run_command("build_sitemaps")
     heard.clear()
+    return heard
+
+
+def test_one_file_is_announced_with_its_page(one: list[list[str]]) -> None:
     Article.objects.latest("pk").save()
     background.work()
-    assert heard == [], "it lists what it listed before"
+    assert one == [], "it lists what it listed before"
     rename(0)
     background.work()
-    assert heard == [["sitemap-article-1.xml", "sitemap-article.xml", "sitemap.xml"]]
+    assert one == [["sitemap-article-1.xml", "sitemap-article.xml", "sitemap.xml"]]
 
 
 def test_what_is_gone_is_announced_once(
@@ -170,9 +174,7 @@ def test_what_is_gone_is_announced_once(
     heard.clear()
     Few.names = ("home",)
     documents.announce_documents()
-    assert heard == [
-        ["sitemap-few-2.xml", "sitemap-few.xml", "sitemap.xml"],
-    ]
+    assert heard == [["sitemap-few-2.xml", "sitemap-few.xml", "sitemap.xml"]]
     registry.remove("article")
     documents.announce_documents()
     documents.announce_documents()
@@ -182,22 +184,12 @@ def test_what_is_gone_is_announced_once(
     assert not AnnouncedDocument.objects.filter(document__in=gone).exists()
 
 
-def sections_of(*names: str) -> list[sections.SectionSource]:
-    return [sections.source(name) for name in names]
-
-
-def test_what_cannot_be_had_now_is_not_gone(
-    heard: list[list[str]], register: Register
-) -> None:
-    register("article", ArticleSitemap)
-    articles(3)
-    run_command("build_sitemaps")
-    heard.clear()
+def test_what_cannot_be_had_now_is_not_gone(one: list[list[str]]) -> None:
     PageFile.objects.all().delete()
     Page.objects.update(claimed_by="another", claimed_until=time.time() + 60)
     assert Client().get("/sitemap.xml").status_code == 503
     documents.announce_documents()
-    assert heard == []
+    assert one == []
 
 
 def test_a_site_of_sites_has_tags_of_its_own(
@@ -344,6 +336,6 @@ def test_behind_a_cache_changed_pages_do_not_wait_for_requests(
     rename(15)
     background.notify_all()
     leisure = Leisure()
-    leisure.step(sections_of("small"), place(), gate.Search())
+    leisure.step([sections.source("small")], place(), gate.Search())
     leisure.stop()
     assert Page.objects.get(number=2).version == version + 1

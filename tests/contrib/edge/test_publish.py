@@ -18,6 +18,7 @@ from django.db import connection
 from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import path
 
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.contrib.edge.checks import check_publish
@@ -27,6 +28,7 @@ from django_sitemaps_plus.contrib.edge.published import published_files, publish
 from django_sitemaps_plus.delivery import background
 from django_sitemaps_plus.models import Section
 from django_sitemaps_plus.sitemaps.site import Site
+from tests import urls as project
 from tests.conftest import Register
 from tests.contrib.edge import publisher
 from tests.support.helpers import (
@@ -45,6 +47,7 @@ from tests.support.published import (
     wait_for,
 )
 from tests.testapp.models import Article
+from tests.testapp.views import anything
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -65,31 +68,24 @@ def use(settings: Any, tmp_path: Path) -> Use:
     """Publish into a folder, with some options and settings."""
     Troubled.plan, Troubled.writes = staticmethod(lambda write: None), 0
 
-    def change(storage: dict[str, Any] | None = None, **given: Any) -> None:
-        options = {
-            key: given.pop(key) for key in ("prefix", "gzip", "every") if key in given
-        }
-        settings.STORAGES = {
-            **settings.STORAGES,
-            "sitemaps": storage
-            or {
-                "BACKEND": "tests.support.published.Troubled",
-                "OPTIONS": {"location": str(tmp_path / "files")},
-            },
-        }
-        settings.SITEMAPS_PLUS = {
-            **settings.SITEMAPS_PLUS,
-            "PUBLISH": {"STORAGE": "sitemaps", "OPTIONS": options},
-            **given,
-        }
+    folder = {
+        "BACKEND": "tests.support.published.Troubled",
+        "OPTIONS": {"location": str(tmp_path / "files")},
+    }
+
+    def change(storage: Any = folder, options: Any = None, **given: Any) -> None:
+        settings.STORAGES = {**settings.STORAGES, "sitemaps": storage}
+        publish = {"STORAGE": "sitemaps", "OPTIONS": options or {}}
+        settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "PUBLISH": publish, **given}
 
     change()
     return change
 
 
 @pytest.fixture
-def folder(use: Use, tmp_path: Path) -> Path:
-    """The folder with the files."""
+def folder(use: Use, tmp_path: Path, register: Register) -> Path:
+    """The folder with the files, of a site with a section of articles."""
+    register("article", Articles)
     return tmp_path / "files"
 
 
@@ -127,6 +123,12 @@ def build(*arguments: str, publish: bool = False) -> str:
     return out + published() if publish else out
 
 
+def begin(count: int) -> str:
+    """Publish so many articles."""
+    insert(*range(count))
+    return build(publish=True)
+
+
 def published() -> str:
     out, err, code = run_command("publish_sitemaps")
     assert (err, code) == ("", 0)
@@ -139,10 +141,8 @@ def published() -> str:
 def test_each_address_has_the_bytes_that_django_sends(
     folder: Path, register: Register, client: Client
 ) -> None:
-    register("article", Articles)
     register("pages", PagesSitemap)
-    insert(*range(25))
-    out = build(publish=True)
+    out = begin(25)
     assert out.endswith("Published: 8 files; 8 put.\n")
     assert names(folder) == {
         *("robots.txt", "sitemap.xml", "sitemap-article.xml", "sitemap-pages.xml"),
@@ -166,7 +166,6 @@ def test_pages_by_position_are_put_as_they_are_built_then(
         def location(self, item: str) -> str:
             return item
 
-    register("article", Articles)
     register("lines", Lines)
     insert(0)
     build(publish=True)
@@ -190,16 +189,10 @@ def test_pages_by_position_are_put_as_they_are_built_then(
     assert (folder / "sitemap.xml").read_bytes() == before
 
 
-def test_a_second_run_puts_nothing_and_reads_no_row(
-    folder: Path, register: Register
-) -> None:
-    register("article", Articles)
-    insert(*range(25))
-    build(publish=True)
+def test_a_second_run_puts_nothing_and_reads_no_row(folder: Path) -> None:
+    begin(25)
     writes = Troubled.writes
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         done = run()
     assert (done.puts, Troubled.writes, done.errors) == (0, writes, [])
     statements = [query["sql"] for query in queries]
@@ -210,12 +203,8 @@ def test_a_second_run_puts_nothing_and_reads_no_row(
     assert len(changing) == 2, "the lease is taken and given back"
 
 
-def test_what_changed_is_put_and_no_more(
-    folder: Path, register: Register, client: Client
-) -> None:
-    register("article", Articles)
-    insert(*range(25))
-    build(publish=True)
+def test_what_changed_is_put_and_no_more(folder: Path) -> None:
+    begin(25)
     Article.objects.filter(slug="a3").update(slug="renamed")
     build("--reconcile", "--deep")
     assert f"{ORIGIN}/articles/a3/" in urls(in_folder(folder))
@@ -224,10 +213,7 @@ def test_what_changed_is_put_and_no_more(
     assert urls(in_folder(folder)) == expected()
 
 
-def test_an_index_comes_after_its_pages(
-    folder: Path, register: Register, settings: Any
-) -> None:
-    register("article", Articles)
+def test_an_index_comes_after_its_pages(folder: Path) -> None:
     insert(*range(25))
     as_index("article")
     seen: list[set[str]] = []
@@ -255,9 +241,8 @@ def failing(read: Read, before: set[str], good: int, write: int) -> None:
 
 
 def test_no_url_is_missing_wherever_a_storage_fails_after_a_split(
-    folder: Path, use: Use, register: Register
+    folder: Path,
 ) -> None:
-    register("article", Articles)
     read = in_folder(folder)
     as_index("article")
     insert(*range(0, 150, 10))
@@ -280,12 +265,10 @@ def test_no_url_is_missing_wherever_a_storage_fails_after_a_split(
         assert "disk failed" not in str(published_state())
 
 
-def test_a_full_disk_leaves_no_half_file(
-    folder: Path, register: Register, caplog: pytest.LogCaptureFixture
+def test_a_full_disk_leaves_no_half_file_and_is_said_until_there_is_room(
+    folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    register("article", Articles)
-    insert(*range(5))
-    build(publish=True)
+    begin(5)
     there, before = names(folder), (folder / "sitemap.xml").read_bytes()
     insert(5)
     build("--reconcile")
@@ -303,8 +286,13 @@ def test_a_full_disk_leaves_no_half_file(
     out, err, code = run_command("ping_sitemaps", "--status")
     assert code == 1
     assert "could not be published to sitemaps" in err
+    Publisher.objects.update(claimed_until=1)
+    out, err, code = run_command("ping_sitemaps")
+    assert (out, code) == ("No submission is due.\n", 1)
+    assert "file could not be published to sitemaps: OSError: [Errno 28]" in err
     Troubled.plan = staticmethod(lambda write: None)
-    build(publish=True)
+    Publisher.objects.update(claimed_until=1)
+    assert run_command("ping_sitemaps")[1:] == ("", 0)
     out, err, code = run_command("ping_sitemaps", "--status")
     assert (err, code) == ("", 0)
     assert "Published to sitemaps" in out
@@ -313,12 +301,10 @@ def test_a_full_disk_leaves_no_half_file(
 
 
 def test_a_put_that_was_cut_off_is_done_again_though_the_page_is_as_before(
-    folder: Path, register: Register
+    folder: Path,
 ) -> None:
     """The killed process had put another version, and nobody knows."""
-    register("article", Articles)
-    insert(*range(5))
-    build(publish=True)
+    begin(5)
 
     def killed(write: int) -> None:
         (folder / "sitemap-article-1.xml").write_text("what it had put")
@@ -344,10 +330,8 @@ def test_a_put_that_was_cut_off_is_done_again_though_the_page_is_as_before(
     assert [file.name for file in folder.glob("*.part")] == ["film.part"]
 
 
-def test_what_the_storage_lost_is_put_again(folder: Path, register: Register) -> None:
-    register("article", Articles)
-    insert(*range(25))
-    build(publish=True)
+def test_what_the_storage_lost_is_put_again(folder: Path) -> None:
+    begin(25)
     for name in names(folder):
         (folder / name).unlink()
     assert run().puts == 6
@@ -357,9 +341,7 @@ def test_what_the_storage_lost_is_put_again(folder: Path, register: Register) ->
 def test_the_index_waits_for_pages_that_were_never_built(
     folder: Path, register: Register
 ) -> None:
-    register("article", Articles)
-    insert(*range(25))
-    build(publish=True)
+    begin(25)
     before = (folder / "sitemap.xml").read_bytes()
     register("note", ArticleSitemap)
     done = run()
@@ -369,10 +351,7 @@ def test_the_index_waits_for_pages_that_were_never_built(
     assert run().errors == []
 
 
-def test_a_process_at_a_time_publishes_when_it_is_due(
-    folder: Path, register: Register
-) -> None:
-    register("article", Articles)
+def test_a_process_at_a_time_publishes_when_it_is_due(folder: Path) -> None:
     insert(1)
     build()
     others: list[Published | None] = []
@@ -386,10 +365,7 @@ def test_a_process_at_a_time_publishes_when_it_is_due(
     assert publish(site()) is not None
 
 
-def test_whoever_was_too_slow_for_the_lease_is_not_believed(
-    folder: Path, register: Register
-) -> None:
-    register("article", Articles)
+def test_whoever_was_too_slow_for_the_lease_is_not_believed(folder: Path) -> None:
     insert(1)
     build()
 
@@ -405,10 +381,7 @@ def test_whoever_was_too_slow_for_the_lease_is_not_believed(
     assert urls(in_folder(folder)) == expected()
 
 
-def test_what_no_index_names_is_deleted_a_day_later(
-    folder: Path, use: Use, register: Register
-) -> None:
-    register("article", Articles)
+def test_what_no_index_names_is_deleted_a_day_later(folder: Path, use: Use) -> None:
     insert(1)
     use(FORMATS={"text": {}})
     build(publish=True)
@@ -432,10 +405,10 @@ def test_what_no_index_names_is_deleted_a_day_later(
 
 
 def test_gzipped_files_have_their_ending_wherever_they_are_named(
-    folder: Path, use: Use, register: Register
+    folder: Path, use: Use
 ) -> None:
-    use(gzip="file", prefix="maps/{host}/", FORMATS={"text": {"robots": True}})
-    register("article", Articles)
+    options = {"gzip": "file", "prefix": "maps/{host}/"}
+    use(options=options, FORMATS={"text": {"robots": True}})
     insert(*range(25))
     as_index("article")
     build(publish=True)
@@ -451,19 +424,24 @@ def test_gzipped_files_have_their_ending_wherever_they_are_named(
     assert len(lines.splitlines()) == 9
 
 
+class OwnRobots:
+    """The URLs of a project with a robots.txt of its own."""
+
+    urlpatterns = (path("robots.txt", anything), *project.urlpatterns)
+
+
 def test_robots_txt_and_keys_are_put_where_the_project_serves_them(
-    folder: Path, use: Use, register: Register, settings: Any
+    folder: Path, use: Use, settings: Any
 ) -> None:
     engine = {
         "BACKEND": "django_sitemaps_plus.engines.indexnow.IndexNow",
         "OPTIONS": {"key": "0123456789abcdef"},
     }
     use(ENGINES={"indexnow": engine})
-    register("article", Articles)
     build(publish=True)
     assert (folder / "0123456789abcdef.txt").read_text() == "0123456789abcdef"
     assert "Sitemap: " in (folder / "robots.txt").read_text()
-    settings.ROOT_URLCONF = "tests.support.own_robots"
+    settings.ROOT_URLCONF = OwnRobots
     run()
     assert published_files().get(name="robots.txt").gone_since > 0
 
@@ -483,13 +461,9 @@ def test_a_storage_that_does_not_replace_files_says_so(
 # When
 
 
-def test_the_background_publishes_what_it_rebuilds(
-    folder: Path, use: Use, register: Register
-) -> None:
-    use(every=30, VERIFY_AFTER=3600)
-    register("article", Articles)
-    insert(*range(5))
-    build(publish=True)
+def test_the_background_publishes_what_it_rebuilds(folder: Path, use: Use) -> None:
+    use(options={"every": 30}, VERIFY_AFTER=3600)
+    begin(5)
     article = Article.objects.get(slug="a3")
     article.slug = "renamed"
     article.save()
@@ -500,52 +474,10 @@ def test_the_background_publishes_what_it_rebuilds(
     assert urls(in_folder(folder)) == expected()
 
 
-def test_ping_sitemaps_fails_while_files_cannot_be_published(
-    folder: Path, register: Register
-) -> None:
-    def full(write: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    register("article", Articles)
-    insert(*range(5))
-    build(publish=True)
-    Article.objects.get(slug="a3").delete()
-    Publisher.objects.update(claimed_until=1)
-    Troubled.plan = staticmethod(full)
-    out, err, code = run_command("ping_sitemaps")
-    assert (out, code) == ("No submission is due.\n", 1)
-    assert "file could not be published to sitemaps: OSError: [Errno 28]" in err
-    Troubled.plan = staticmethod(lambda write: None)
-    Publisher.objects.update(claimed_until=1)
-    assert run_command("ping_sitemaps")[1:] == ("", 0)
-
-
-def test_a_changed_page_is_rebuilt_though_nobody_asks_django_for_it(
-    folder: Path, register: Register
-) -> None:
-    register("article", Articles)
-    insert(*range(5))
-    build(publish=True)
-    Article.objects.filter(slug="a3").delete()
-    background.work()
-    run()
-    assert urls(in_folder(folder)) == expected()
-
-
-def test_files_are_counted(folder: Path, use: Use, register: Register) -> None:
-    register("article", Articles)
-    insert(*range(5))
-    build(publish=True)
-    found = published_state()
-    assert found is not None
-    assert (found.files, found.failed) == (4, 0)
-
-
 def test_whoever_follows_the_index_finds_all_while_publishers_are_killed(
-    folder: Path, use: Use, register: Register
+    folder: Path,
 ) -> None:
     """Splits, a slow storage, a kill -9 at any moment."""
-    register("article", Articles)
     read, random = in_folder(folder), Random(7)  # noqa: S311
     as_index("article")
     insert(*range(0, 150, 10))
@@ -596,14 +528,18 @@ def test_without_a_storage_nothing_is_published(settings: Any) -> None:
     assert "set SITEMAPS_PLUS['PUBLISH']" in err
 
 
-def test_nothing_published_yet_is_an_alert(folder: Path, register: Register) -> None:
-    register("article", Articles)
+def test_files_are_counted_and_nothing_published_yet_is_an_alert(folder: Path) -> None:
+    insert(*range(5))
     build()
     _, err, code = run_command("ping_sitemaps", "--status")
     assert code == 1
     assert "Nothing was published to sitemaps yet" in err
     out, _, _ = run_command("ping_sitemaps", "--status", "--format", "json")
     assert json.loads(out)["published"]["files"] == 0
+    published()
+    found = published_state()
+    assert found is not None
+    assert (found.files, found.failed) == (4, 0)
 
 
 def test_an_adopter_without_publish_has_no_statement_for_it(

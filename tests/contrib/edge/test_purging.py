@@ -111,24 +111,26 @@ class CloudFront(FakeServer):
         return Reply(status=201 if good else 400, body=body)
 
 
-def test_cloudflare_purges_tags(connect: Connect, settings: Any) -> None:
+@pytest.mark.parametrize(
+    ("service", "tags"),
+    [
+        (Cloudflare, lambda request: json.loads(request.body)["tags"]),
+        (Fastly, lambda request: request.headers["surrogate-key"].split(" ")),
+    ],
+)
+def test_tags_are_purged(
+    connect: Connect,
+    settings: Any,
+    service: type[FakeServer],
+    tags: Callable[[Request], list[str]],
+) -> None:
     settings.CLOUDFLARE_ZONE, settings.CLOUDFLARE_TOKEN = "z1", KEY
-    with Cloudflare() as server:
-        connect("purge_cloudflare", server.origin)
-        assert send() == []
-        (request,) = server.requests
-        assert json.loads(request.body)["tags"] == TAGS
-        server.fault = reply(429)
-        assert len(send()) == 1, "so that it comes again"
-
-
-def test_fastly_purges_keys(connect: Connect, settings: Any) -> None:
     settings.FASTLY_SERVICE, settings.FASTLY_TOKEN = "s1", KEY
-    with Fastly() as server:
-        connect("purge_fastly", server.origin)
+    with service() as server:
+        connect(f"purge_{service.__name__.lower()}", server.origin)
         assert send() == []
         (request,) = server.requests
-        assert request.headers["surrogate-key"].split(" ") == TAGS
+        assert tags(request) == TAGS
         server.fault = reply(503)
         assert len(send()) == 1, "so that it comes again"
 

@@ -70,8 +70,9 @@ class Titled(ArticleSitemap):
 
 
 @pytest.fixture(autouse=True)
-def formats(settings: Any) -> None:
-    """Serve every format."""
+def formats(settings: Any, register: Register) -> None:
+    """Serve every format of a section of articles, unless a test has another one."""
+    register("article", ArticleSitemap)
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "FORMATS": ALL}
 
 
@@ -174,10 +175,7 @@ def urls_in(sitemap: Any) -> list[str]:
     ],
 )
 @pytest.mark.costly
-def test_nothing_is_served_unless_it_is_asked_for(
-    register: Register, settings: Any, address: str
-) -> None:
-    register("article", ArticleSitemap)
+def test_nothing_is_served_unless_it_is_asked_for(settings: Any, address: str) -> None:
     articles(1)
     assert get(address).status_code == 200
     serve(settings)
@@ -234,15 +232,11 @@ def test_sections_by_position_have_text_too(register: Register) -> None:
     assert lines(get("/sitemap-pages.txt")) == [f"{BASE}/", f"{BASE}/about/"]
 
 
-def test_a_section_without_entries_has_an_empty_text(register: Register) -> None:
-    register("article", ArticleSitemap)
+def test_a_section_without_entries_has_an_empty_text() -> None:
     assert lines(get("/sitemap-article-1.txt")) == []
 
 
-def test_a_text_page_shows_what_was_saved_and_has_a_tag_of_its_version(
-    register: Register,
-) -> None:
-    register("article", ArticleSitemap)
+def test_a_text_page_shows_what_was_saved_and_has_a_tag_of_its_version() -> None:
     [article] = articles(1)
     first = get("/sitemap-article-1.txt")
     later(100, "changed_at")
@@ -256,10 +250,7 @@ def test_a_text_page_shows_what_was_saved_and_has_a_tag_of_its_version(
     assert lines(get("/sitemap-article-1.txt")) == [f"{BASE}/articles/another/"]
 
 
-def test_a_text_page_costs_one_query_and_nothing_of_it_is_stored(
-    register: Register,
-) -> None:
-    register("article", ArticleSitemap)
+def test_a_text_page_costs_one_query_and_nothing_of_it_is_stored() -> None:
     articles(1)
     wanted = locations(get("/sitemap-article-1.xml"))
     stored = PageFile.objects.count()
@@ -270,12 +261,11 @@ def test_a_text_page_costs_one_query_and_nothing_of_it_is_stored(
 
 
 def test_an_index_of_text_files_names_sitemaps_of_others_as_they_are(
-    register: Register, settings: Any
+    settings: Any,
 ) -> None:
     other = f"{BASE}/blog/sitemap-article-1.xml"
     extra = [{"url": other, "index": True}]
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "EXTRA_SITEMAPS": extra}
-    register("article", ArticleSitemap)
     articles(1)
     found = parse(get("/sitemap.txt").content)
     named = [element.text for element in found.iter("{*}loc")]
@@ -285,7 +275,6 @@ def test_an_index_of_text_files_names_sitemaps_of_others_as_they_are(
 def test_with_index_text_files_stay_as_they_are(
     register: Register, settings: Any
 ) -> None:
-    register("article", ArticleSitemap)
     register("pages", PagesSitemap)
     articles(2)
     before = lines(get("/sitemap.txt"))
@@ -295,12 +284,9 @@ def test_with_index_text_files_stay_as_they_are(
     assert len(before) > 2
 
 
-def test_a_text_page_has_the_host_of_the_request(
-    register: Register, settings: Any
-) -> None:
+def test_a_text_page_has_the_host_of_the_request(settings: Any) -> None:
     remove_sites(settings)
     settings.SITEMAPS_PLUS = {"FORMATS": ALL}
-    register("article", ArticleSitemap)
     articles(1)
     for host in ("www.example.com", "example.org") * 2:
         client = Client(headers={"host": host})
@@ -423,8 +409,7 @@ def test_a_change_that_a_comparison_found_has_its_title(register: Register) -> N
     assert found == {salt: "SALT", pepper: "PEPPER"}
 
 
-def test_a_removed_page_becomes_a_tombstone(register: Register) -> None:
-    register("article", ArticleSitemap)
+def test_a_removed_page_becomes_a_tombstone() -> None:
     [article, other] = articles(2)
     get("/sitemap-article-1.xml")
     save(dated_anew(article), "")
@@ -470,9 +455,8 @@ def test_a_published_draft_is_in_the_feed_with_its_title(register: Register) -> 
 
 @pytest.mark.parametrize("on_hold", [False, True])
 def test_what_is_on_hold_or_undecided_is_neither_removed_nor_listed(
-    register: Register, on_hold: bool
+    on_hold: bool,
 ) -> None:
-    register("article", ArticleSitemap)
     happened("article", ("added", "/a/", 1), ("removed", "/a/", 2))
     gone = UrlChange.objects.filter(kind="removed")
     gone.update(queued_at=None, on_hold=on_hold)
@@ -480,11 +464,8 @@ def test_what_is_on_hold_or_undecided_is_neither_removed_nor_listed(
     assert locations(get("/sitemap-recent.xml")) == []
 
 
-def test_a_feed_has_the_newest_entries_of_its_days(
-    register: Register, settings: Any
-) -> None:
+def test_a_feed_has_the_newest_entries_of_its_days(settings: Any) -> None:
     serve(settings, feeds={"entries": 2, "days": 3})
-    register("article", ArticleSitemap)
     happened("article", ("changed", "/old/", -3 * DAY), ("changed", "/a/", -2 * DAY))
     assert links(feed("/sitemap.rss")) == [f"{BASE}/a/"]
     happened("article", ("changed", "/b/", 1), ("changed", "/c/", 2))
@@ -495,10 +476,7 @@ def test_a_feed_has_the_newest_entries_of_its_days(
 
 
 @pytest.mark.parametrize("address", ["/sitemap.atom", "/sitemap.rss"])
-def test_a_feed_has_a_tag_and_the_same_bytes_for_the_same_changes(
-    register: Register, address: str
-) -> None:
-    register("article", ArticleSitemap)
+def test_a_feed_has_a_tag_and_the_same_bytes_for_the_same_changes(address: str) -> None:
     empty = get(address)
     assert links(feed(address)) == []
     happened("article", ("changed", "/a/", 1))
@@ -512,8 +490,7 @@ def test_a_feed_has_a_tag_and_the_same_bytes_for_the_same_changes(
 # What changed lately
 
 
-def test_recent_changes_are_a_sitemap_the_newest_first(register: Register) -> None:
-    register("article", ArticleSitemap)
+def test_recent_changes_are_a_sitemap_the_newest_first() -> None:
     [first, second, gone] = articles(3)
     get("/sitemap-article-1.xml")
     second.updated = None
@@ -537,11 +514,8 @@ def test_recent_changes_are_a_sitemap_the_newest_first(register: Register) -> No
     assert again.status_code == 304
 
 
-def test_recent_changes_end_at_their_days_and_at_their_number(
-    register: Register, settings: Any
-) -> None:
+def test_recent_changes_end_at_their_days_and_at_their_number(settings: Any) -> None:
     serve(settings, recent={"days": 30, "entries": 2})
-    register("article", ArticleSitemap)
     happened("article", ("changed", "/old/", -30 * DAY), ("added", "/a/", -29 * DAY))
     assert locations(get("/sitemap-recent.xml")) == [f"{BASE}/a/"]
     happened("article", ("changed", "/b/", 1), ("changed", "/c/", 2))
@@ -567,9 +541,8 @@ def test_changes_are_stored_for_as_long_as_a_format_looks_back(
     "address", ["/sitemap.atom", "/sitemap-article.rss", "/sitemap-recent.xml"]
 )
 def test_what_changed_is_read_by_one_query_and_what_waits_by_another(
-    register: Register, address: str
+    address: str,
 ) -> None:
-    register("article", ArticleSitemap)
     happened("article", ("changed", "/a/", 1))
     get(address)
     with CaptureQueriesContext(connection) as ran:
@@ -579,9 +552,8 @@ def test_what_changed_is_read_by_one_query_and_what_waits_by_another(
 
 @pytest.mark.parametrize(("count", "shown"), [(500, 1), (501, 0)])
 def test_a_feed_shows_what_was_just_saved_unless_that_is_much(
-    register: Register, count: int, shown: int
+    count: int, shown: int
 ) -> None:
-    register("article", ArticleSitemap)
     touch(articles(count)[0])
     write_remembered("default")
     first = Change.objects.get()
@@ -608,15 +580,12 @@ def test_a_feed_rebuilds_few_pages(register: Register, pages: int, shown: int) -
 # Several sites, robots.txt, settings
 
 
-def test_each_site_has_its_own_changes_and_feeds(
-    register: Register, settings: Any
-) -> None:
+def test_each_site_has_its_own_changes_and_feeds(settings: Any) -> None:
     blog = "https://blog.example.com"
     settings.SITEMAPS_PLUS = {
         **settings.SITEMAPS_PLUS,
         "SITES": {"blog": {"BASE_URL": blog}},
     }
-    register("article", ArticleSitemap)
     happened("article", ("changed", "/own/", 1))
     with working_for(Site("blog", "blog")):
         happened("article", ("changed", "/other/", 2))
@@ -624,10 +593,7 @@ def test_each_site_has_its_own_changes_and_feeds(
     assert locations(get("/sitemap-recent.xml")) == [f"{BASE}/own/"]
 
 
-def test_robots_txt_lists_the_formats_that_are_to_be_listed(
-    register: Register, settings: Any
-) -> None:
-    register("article", ArticleSitemap)
+def test_robots_txt_lists_the_formats_that_are_to_be_listed(settings: Any) -> None:
 
     def found() -> list[str]:
         text = get("/robots.txt").content.decode()
@@ -668,16 +634,6 @@ def test_impossible_formats_are_refused_with_what_to_write(
     assert code == 1
     assert problem in err
     assert "sitemaps_plus.E001" in err
-
-
-def test_a_section_at_the_address_of_recent_changes_is_a_mistake(
-    register: Register, settings: Any
-) -> None:
-    register("recent", ArticleSitemap)
-    _, err, code = run_command("check")
-    assert (code, "sitemaps_plus.E050" in err) == (1, True)
-    serve(settings, text={})
-    assert run_command("check")[2] == 0
 
 
 def test_a_title_that_cannot_be_resolved_is_a_mistake(register: Register) -> None:

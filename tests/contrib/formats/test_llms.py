@@ -9,16 +9,10 @@ from django_sitemaps_plus.contrib.formats.llms import Link, llms_txt
 URL = "https://www.example.com/sitemap-a.xml"
 
 
-def test_sections_are_links_with_their_descriptions() -> None:
-    links = [Link("Articles", URL, "All of them."), Link("Pages", URL)]
-    assert llms_txt("Example", "News.", links) == (
-        "# Example\n\n> News.\n\n## Sitemaps\n\n"
-        f"- [Articles]({URL}): All of them.\n- [Pages]({URL})\n"
-    )
-
-
-def test_only_the_title_is_needed() -> None:
+def test_what_is_not_given_is_left_out() -> None:
     assert llms_txt("Example", "", []) == "# Example\n"
+    text = f"# Example\n\n## Sitemaps\n\n- [Pages]({URL})\n"
+    assert llms_txt("Example", "", [Link("Pages", URL)]) == text
 
 
 @pytest.mark.parametrize(

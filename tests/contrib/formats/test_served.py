@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
-import sys
 from contextlib import nullcontext
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -48,8 +46,9 @@ Titled = type("Titled", (ArticleSitemap,), {"title": "Articles"})
 
 
 @pytest.fixture(autouse=True)
-def formats(settings: Any) -> None:
-    """Serve every format."""
+def formats(settings: Any, register: Register) -> None:
+    """Serve every format of a section of articles, unless a test has another one."""
+    register("article", ArticleSitemap)
     change(settings, FORMATS={"text": {}, "feeds": {}, "recent": {}})
 
 
@@ -68,14 +67,8 @@ def test_llms_txt_lists_sections_with_a_title_where_it_is_asked_for(
     register("article", type("Titled", (ArticleSitemap,), texts))
     register("other", ArticleSitemap)
     # The project's own method, of an item.
-    register(
-        "own",
-        type(
-            "Own",
-            (ContribSitemap,),
-            {"title": lambda self, item: item, "items": lambda self: []},
-        ),
-    )
+    own = {"title": lambda self, item: item, "items": lambda self: []}
+    register("own", type("Own", (ContribSitemap,), own))
     assert client.get("/llms.txt").status_code == 404
     change(settings, LLMS={"title": "Example", "description": "News."})
     response = client.get("/llms.txt", headers={"accept-language": "de"})
@@ -89,16 +82,19 @@ def test_llms_txt_lists_sections_with_a_title_where_it_is_asked_for(
     assert client.get("/llms.txt").status_code == 404
 
 
-def test_without_llms_the_project_s_own_address_is_served(
-    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module = ModuleType("tests.urlconf_of_one_test")
-    module.urlpatterns = [
+class Own:
+    """A project that has pages at all other addresses."""
+
+    urlpatterns = (
         path("", include("django_sitemaps_plus.urls")),
         path("<path:rest>", anything),
-    ]
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    settings.ROOT_URLCONF = module.__name__
+    )
+
+
+def test_without_llms_the_project_s_own_address_is_served(
+    client: Client, settings: Any
+) -> None:
+    settings.ROOT_URLCONF = Own
     assert client.get("/llms.txt").status_code == 200
 
 
@@ -152,11 +148,10 @@ def test_no_format_varies_by_language(
 
 
 def test_a_port_of_its_own_has_its_texts_packed_once(
-    client: Client, register: Register, settings: Any
+    client: Client, settings: Any
 ) -> None:
     remove_sites(settings)
     change(settings, BASE_URL=None)
-    register("article", ArticleSitemap)
     articles(30)
     headers = {"host": "example.org:8443", "accept-encoding": "gzip"}
     client.get(TEXTS[-1], headers={"host": "example.org"})
@@ -193,11 +188,10 @@ def test_every_format_answers_alike_whatever_the_front_end_sends(
 
 @pytest.mark.django_db(transaction=True)
 def test_robots_txt_lists_the_formats_while_the_database_is_away(
-    client: Client, register: Register, settings: Any
+    client: Client, settings: Any
 ) -> None:
     listed = {"text": {"robots": True}, "feeds": {"robots": True}}
     change(settings, ROBOTS=[{"disallow": "/cart/"}], FORMATS=listed)
-    register("article", ArticleSitemap)
     names = ("sitemap.xml", "sitemap.txt", "sitemap.atom")
     expected = RULES + "".join(f"Sitemap: {BASE}/{name}\n" for name in names)
     assert client.get("/robots.txt").content.decode() == expected
@@ -275,10 +269,9 @@ def urls(address: str) -> list[str]:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.costly
 def test_the_first_row_is_listed_at_once(
-    register: Register, settings: Any, address: str, in_transaction: bool
+    settings: Any, address: str, in_transaction: bool
 ) -> None:
     change(settings, BACKGROUND=False)
-    register("article", ArticleSitemap)
     with transaction.atomic() if in_transaction else nullcontext():
         assert run_command("build_sitemaps")[2] == 0
         assert urls(address) == []

@@ -17,15 +17,6 @@ from django_sitemaps_plus.contrib.insight.crawlers import crawler_of
         ),
         ("Googlebot-Image/1.0", "Googlebot-Image"),
         (
-            "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)",
-            "bingbot",
-        ),
-        (
-            "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2"
-            "; +https://openai.com/gptbot)",
-            "GPTBot",
-        ),
-        (
             "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; OAI-AdsBot"
             "/1.0; +https://openai.com/adsbot",
             "OAI-AdsBot",

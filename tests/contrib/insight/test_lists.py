@@ -126,14 +126,7 @@ def are_translated(client: Client, settings: Any, rows: list[Any]) -> None:
     settings.LANGUAGE_CODE = "de"
     #: They are the same in German.
     same = {
-        "Problem",
-        "URL",
-        "URLs",
-        "Host",
-        "Status",
-        "Name",
-        "Version",
-        "Lastmod",
+        *("Problem", "URL", "URLs", "Host", "Status", "Name", "Version", "Lastmod"),
         "Crawler",
     }
     for path, before in zip(paths, english, strict=True):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import time
 from collections.abc import Callable
 from typing import Any
@@ -126,15 +124,3 @@ def test_no_section_is_not_a_site_with_nothing_wrong(settings: Any) -> None:
     settings.SITEMAPS_PLUS = {"BASE_URL": BASE}
     found = metrics()
     assert (found.unbuilt_pages, found.left_out_rows) == (None, None)
-
-
-def test_the_names_that_a_project_builds_upon() -> None:
-    assert not inspect.signature(metrics).parameters
-    assert [field.name for field in dataclasses.fields(Metrics)] == [
-        "waiting",
-        "oldest_waiting_seconds",
-        "paused_engines",
-        "unbuilt_pages",
-        "left_out_rows",
-        "last_audit_seconds",
-    ]

@@ -25,7 +25,7 @@ from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.storing.freshness import page_rows
 from tests.support.factories import articles
-from tests.support.helpers import PagesSitemap, Small, run_command
+from tests.support.helpers import PagesSitemap, Small, Titled, run_command
 from tests.testapp.models import Article, Elsewhere
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -124,8 +124,7 @@ def test_each_state_is_shown_and_found(
 
 
 def test_a_page_shows_how_many_urls_repeat(admin_client: Client, register: Any) -> None:
-    titled = {"model": Article, "location": F("title")}
-    register("article", type("Titled", (Sitemap,), titled))
+    register("article", Titled)
     for title in ("/a/", "/b/", "/a/", "/a/"):
         articles(1, title=title)
     run_command("build_sitemaps")

@@ -102,7 +102,7 @@ def test_it_is_stored_once_a_minute_at_most(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_many_threads_and_processes_lose_no_count() -> None:
     """Each thread counts and stores as a process of its own does."""
-    threads, turns, files = 6, 5, 30
+    threads, turns, files = 6, 4, 10
 
     def work(thread: int) -> None:
         counts = ReaderCounts()

@@ -10,25 +10,18 @@ from typing import Any
 import pytest
 from django.apps.registry import Apps
 from django.contrib.auth.models import User
-from django.db import connection, models
+from django.db import models
 from django.db.models import F
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus import NewsSitemap, Route, Sitemap
 from django_sitemaps_plus.contrib.insight import lookup
 from django_sitemaps_plus.contrib.insight.models import Read
 from django_sitemaps_plus.delivery import gate
 from django_sitemaps_plus.engines.base import Answer, Outcome
-from django_sitemaps_plus.models import (
-    Change,
-    EngineState,
-    Page,
-    PageFile,
-    UrlChange,
-)
+from django_sitemaps_plus.models import Change, EngineState, Page, PageFile, UrlChange
 from tests.contrib.insight.test_overview import words
-from tests.contrib.insight.test_pages import ADMIN, Small, staff, text
+from tests.contrib.insight.test_pages import ADMIN, Small, queries_of, staff, text
 from tests.support.factories import articles
 from tests.support.helpers import PagesSitemap, run_command
 from tests.support.ledger_world import place
@@ -54,6 +47,23 @@ class ByMethod(Small):
         return str(item.get_absolute_url())
 
 
+@pytest.fixture
+def note(register: Any) -> Note:
+    """A section of one note."""
+    register("notes", Notes)
+    found = Note.objects.create(number=1)
+    run_command("build_sitemaps")
+    return found
+
+
+@pytest.fixture
+def forty(register: Any) -> None:
+    """A section of forty notes, on several pages."""
+    register("notes", Notes)
+    Note.objects.bulk_create(Note(number=n) for n in range(1, 41))
+    run_command("build_sitemaps")
+
+
 def story(client: Client, url: str) -> str:
     response = client.get(f"{ADMIN}/urlchange/story/", {"url": url})
     assert response.status_code == 200
@@ -61,12 +71,9 @@ def story(client: Client, url: str) -> str:
 
 
 def test_the_whole_story_of_a_url(
-    register: Any, settings: Any, admin_client: Client
+    forty: None, settings: Any, admin_client: Client
 ) -> None:
-    register("notes", Notes)
     engine = use(settings, one="Few")
-    Note.objects.bulk_create(Note(number=n) for n in range(1, 41))
-    run_command("build_sitemaps")
     url = "/en/notes/17/"
     now = time.time()
     happened(url, kind=UrlChange.Kind.ADDED, section="notes", at=now - 720)
@@ -93,32 +100,23 @@ def test_the_whole_story_of_a_url(
     )
     assert f"Googlebot sitemap-{page}.xml" in story(admin_client, url)
     Change.objects.create(
-        section="notes",
-        key=f'["{pk}"]',
-        at=now,
-        page=int(page.rpartition("-")[2]),
+        section="notes", key=f'["{pk}"]', at=now, page=int(page.rpartition("-")[2])
     )
     assert "Saved, and its page not built since" in story(admin_client, url)
 
 
 def test_a_row_is_found_by_an_indexed_column_without_reading_pages(
-    register: Any, admin_client: Client, monkeypatch: pytest.MonkeyPatch
+    forty: None, admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    register("notes", Notes)
-    Note.objects.bulk_create(Note(number=n) for n in range(1, 41))
-    run_command("build_sitemaps")
     monkeypatch.setattr(lookup, "SECONDS", -1.0)
     assert f"Its row note {Note.objects.get(number=40).pk}: 40" in story(
         admin_client, "/de/notes/40/"
     )
-    with CaptureQueriesContext(connection) as found:
-        story(admin_client, "/de/notes/40/")
-    few = len(found)
+    few = queries_of(admin_client, "urlchange/story/?url=/de/notes/40/")
     Note.objects.bulk_create(Note(number=n) for n in range(41, 200))
     run_command("build_sitemaps")
-    with CaptureQueriesContext(connection) as found:
-        story(admin_client, "/de/notes/40/")
-    assert len(found) == few
+    many = queries_of(admin_client, "urlchange/story/?url=/de/notes/40/")
+    assert len(many) == len(few)
 
 
 def test_a_row_is_found_by_a_path_that_django_does_not_serve(
@@ -139,10 +137,7 @@ def test_a_row_is_found_by_a_path_that_django_does_not_serve(
 @pytest.mark.parametrize("sitemap", [Small, ByMethod])
 @pytest.mark.costly
 def test_without_an_index_pages_are_searched(
-    register: Any,
-    admin_client: Client,
-    monkeypatch: pytest.MonkeyPatch,
-    sitemap: type,
+    register: Any, admin_client: Client, monkeypatch: pytest.MonkeyPatch, sitemap: type
 ) -> None:
     register("static", PagesSitemap)
     register("article", sitemap)
@@ -178,11 +173,8 @@ def test_a_value_that_no_row_can_have_is_not_listed(
 
 
 def test_a_page_whose_bytes_are_lost_is_not_said_to_list_a_url(
-    register: Any, admin_client: Client
+    note: Note, admin_client: Client
 ) -> None:
-    register("notes", Notes)
-    Note.objects.create(number=1)
-    run_command("build_sitemaps")
     Note.objects.all().delete()
     assert "Listed on notes-1" in story(admin_client, "/en/notes/1/")
     PageFile.objects.all().delete()
@@ -228,22 +220,24 @@ def test_rows_are_looked_for_only_where_an_index_begins_with_the_column() -> Non
 
 
 def test_what_is_saved_and_not_yet_listed_says_so(
-    register: Any, admin_client: Client
+    note: Note, admin_client: Client
 ) -> None:
-    register("notes", Notes)
-    Note.objects.create(number=1)
-    run_command("build_sitemaps")
     Note.objects.create(number=2)
     assert "not yet: it qualifies, and" in story(admin_client, "/en/notes/2/")
 
 
-def test_urls_are_shown_decoded_and_linked_encoded(
-    register: Any, admin_client: Client
-) -> None:
+@pytest.fixture
+def word(register: Any) -> None:
+    """A section of one article, at a path that is not ASCII."""
     located = {"model": Article, "location": Route("word", slug=F("slug"))}
     register("words", type("Words", (Sitemap,), located))
     articles(1, slug="größe")
     run_command("build_sitemaps")
+
+
+def test_urls_are_shown_decoded_and_linked_encoded(
+    word: None, admin_client: Client
+) -> None:
     for entered in ("/wörter/größe/", "/w%C3%B6rter/gr%C3%B6%C3%9Fe/"):
         response = admin_client.get(f"{ADMIN}/urlchange/story/", {"url": entered})
         page = response.content.decode()
@@ -292,24 +286,15 @@ def test_a_url_may_be_copied_out_of_a_sitemap(admin_client: Client) -> None:
 )
 @pytest.mark.costly
 def test_what_people_paste_is_understood(
-    register: Any, admin_client: Client, entered: str
+    note: Note, admin_client: Client, entered: str
 ) -> None:
-    register("notes", Notes)
-    Note.objects.create(number=1)
-    run_command("build_sitemaps")
     assert "Listed on notes-1" in story(admin_client, entered)
 
 
 def test_of_an_unknown_url_it_says_what_may_be_meant(
-    register: Any, admin_client: Client
+    note: Note, word: None, register: Any, admin_client: Client
 ) -> None:
-    register("notes", Notes)
     register("static", PagesSitemap)
-    located = {"model": Article, "location": Route("word", slug=F("slug"))}
-    register("words", type("Words", (Sitemap,), located))
-    Note.objects.create(number=1)
-    articles(1, slug="größe")
-    run_command("build_sitemaps")
     for entered, meant in (
         ("/en/notes/1", "/en/notes/1/"),
         ("/en/notes/1/?utm_source=x&gclid=y", "/en/notes/1/"),
@@ -407,11 +392,8 @@ def test_a_row_of_another_url_is_no_reason(register: Any, admin_client: Client) 
 
 
 def test_a_url_that_moved_is_not_said_to_be_listed_for_long(
-    register: Any, admin_client: Client
+    note: Note, register: Any, admin_client: Client
 ) -> None:
-    register("notes", Notes)
-    note = Note.objects.create(number=1)
-    run_command("build_sitemaps")
     Note.objects.filter(pk=note.pk).update(number=2)
     shown = story(admin_client, "/en/notes/1/")
     assert "But no row has it any more: its page will be built again" in shown

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import pytest
 
 from django_sitemaps_plus.contrib.webmasters import coverage
 from django_sitemaps_plus.contrib.webmasters.models import Inspection
@@ -12,6 +14,7 @@ from django_sitemaps_plus.pagination.queries import row_of
 from django_sitemaps_plus.storing import storage
 from django_sitemaps_plus.storing.segments import segment_of
 from tests.support.fakes.inspection import FakeInspection
+from tests.support.helpers import ArticleSitemap
 
 BASE = "https://www.example.com"
 CONSOLE = "django_sitemaps_plus.contrib.webmasters.google.SearchConsole"
@@ -27,6 +30,15 @@ def options(google: FakeInspection, **given: Any) -> dict[str, Any]:
         "timeout": 5.0,
     }
     return {"google": {"BACKEND": CONSOLE, "OPTIONS": {**own, **given}}}
+
+
+@pytest.fixture
+def google(settings: Any, register: Any) -> Iterator[FakeInspection]:
+    """Give a Google that knows a site with a section, and is asked about it."""
+    register("about", ArticleSitemap)
+    with FakeInspection() as server:
+        settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ENGINES": options(server)}
+        yield server
 
 
 def urls_of(name: str, count: int, start: int = 0) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from django_sitemaps_plus.contrib.webmasters import google_auth
 from django_sitemaps_plus.contrib.webmasters.bing import BingWebmaster
 from django_sitemaps_plus.contrib.webmasters.google import SearchConsole
+from django_sitemaps_plus.contrib.webmasters.google_auth import GoogleEngine
 from django_sitemaps_plus.contrib.webmasters.google_indexing import GoogleIndexing
 from django_sitemaps_plus.contrib.webmasters.yandex import YandexWebmaster
 from django_sitemaps_plus.engines import asking
@@ -33,10 +34,15 @@ def google(site: FakeSite, timeout: float) -> Iterator[Setup]:
             credentials=server.user_credentials,
             endpoint=server.endpoint,
         )
-        asking.submit(engine, batch)  # to get a token
-        token = server.calls[0].headers["authorization"].removeprefix("Bearer ")
-        server.requests.clear()
-        yield Setup(engine, batch, server, [CLIENT_SECRET, REFRESH_TOKEN, token])
+        yield with_token(engine, batch, server)
+
+
+def with_token(engine: GoogleEngine, batch: Batch, server: FakeGoogle) -> Setup:
+    """Have a token issued; it is as secret as what it is issued for."""
+    asking.submit(engine, batch)
+    token = server.calls[0].headers["authorization"].removeprefix("Bearer ")
+    server.requests.clear()
+    return Setup(engine, batch, server, [CLIENT_SECRET, REFRESH_TOKEN, token])
 
 
 @contextlib.contextmanager
@@ -77,10 +83,7 @@ def google_indexing(site: FakeSite, timeout: float) -> Iterator[Setup]:
             credentials=server.user_credentials,
             endpoint=server.endpoint,
         )
-        asking.submit(engine, batch)  # to get a token
-        token = server.calls[0].headers["authorization"].removeprefix("Bearer ")
-        server.requests.clear()
-        yield Setup(engine, batch, server, [CLIENT_SECRET, REFRESH_TOKEN, token])
+        yield with_token(engine, batch, server)
 
 
 SETUPS: dict[str, SetUp] = {"bing": bing, "yandex": yandex}

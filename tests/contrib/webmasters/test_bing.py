@@ -146,10 +146,7 @@ def test_the_status_says_when_a_sitemap_was_submitted(bing: FakeBing) -> None:
     [
         ({f"{SITE}/": True}, "is verified at Bing"),
         ({f"{SITE}/": False}, "is not verified"),
-        (
-            {SITE: True},
-            "not have the site https://www.example.com/ at Bing, but https",
-        ),
+        ({SITE: True}, "not have the site https://www.example.com/ at Bing, but https"),
         ({}, "but none"),
     ],
 )

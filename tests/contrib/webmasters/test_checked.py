@@ -38,17 +38,9 @@ WEBMASTERS = "django_sitemaps_plus.contrib.webmasters"
 @pytest.mark.parametrize(
     ("backend", "options", "text"),
     [
-        (
-            f"{WEBMASTERS}.google_indexing.GoogleIndexing",
-            {},
-            "['sections'] is empty",
-        ),
+        (f"{WEBMASTERS}.google_indexing.GoogleIndexing", {}, "['sections'] is empty"),
         (f"{WEBMASTERS}.bing.BingWebmaster", {"site": BASE}, "['key'] is missing"),
-        (
-            f"{WEBMASTERS}.yandex.YandexWebmaster",
-            {"token": ""},
-            "['token'] is empty",
-        ),
+        (f"{WEBMASTERS}.yandex.YandexWebmaster", {"token": ""}, "['token'] is empty"),
     ],
 )
 def test_options_that_cannot_work_are_named(

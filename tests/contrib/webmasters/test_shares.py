@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,22 +14,16 @@ from django_sitemaps_plus.contrib.webmasters import conf, shares
 from django_sitemaps_plus.contrib.webmasters.models import Inspection
 from django_sitemaps_plus.db import digest_of
 from django_sitemaps_plus.exceptions import ConfigurationError
-from tests.contrib.webmasters.inspected import BASE, options, store, urls_of
+from tests.contrib.webmasters.inspected import BASE, google, options, store, urls_of
 from tests.support.fakes.bing import FakeBing
 from tests.support.fakes.inspection import INDEXED, FakeInspection
-from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
+from tests.support.helpers import PagesSitemap, run_command
+
+__all__ = ["google"]
 
 pytestmark = pytest.mark.django_db
 
 DAY = 86_400.0
-
-
-@pytest.fixture
-def google(settings: Any, register: Any) -> Iterator[FakeInspection]:
-    register("about", ArticleSitemap)
-    with FakeInspection() as server:
-        settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ENGINES": options(server)}
-        yield server
 
 
 def said(count: int, start: int = 0, of: str = "about", **values: Any) -> None:

@@ -56,14 +56,6 @@ def test_a_sitemap_is_registered_and_again_is_a_success(yandex: FakeYandex) -> N
     assert yandex.calls.count("GET user") == 1, "the user is asked for once"
 
 
-def test_a_sitemap_is_submitted_once_a_day_and_pages_by_the_interval(
-    yandex: FakeYandex,
-) -> None:
-    client = engine(yandex, interval=60.0)
-    assert client.interval_of(is_sitemap=True) == 86_400
-    assert client.interval_of(is_sitemap=False) == 60
-
-
 def test_pages_are_queued_within_the_quota(yandex: FakeYandex) -> None:
     client = engine(yandex, recrawl=True)
     yandex.quota = 1

@@ -130,8 +130,7 @@ def test_what_was_available_until_some_day_is_not_indexed_after_it(
 
 
 @pytest.mark.parametrize(
-    "href",
-    ["?page=2", "/a/?page=2#top", URL, "https://WWW.example.com:443/a/?page=2"],
+    "href", ["?page=2", "/a/?page=2#top", URL, "https://WWW.example.com:443/a/?page=2"]
 )
 def test_a_canonical_may_be_the_url_written_in_another_way(href: str) -> None:
     assert problems(f'<link href="{href}" rel="canonical">{WORDS}') == []
@@ -517,10 +516,7 @@ NOINDEX = '<meta name="robots" content="noindex">'
             f"{NOINDEX}{WORDS}".encode("utf-16-be"),
             {"content-type": "text/html; charset=UTF-16BE"},
         ),
-        (
-            f"{NOINDEX}{WORDS}".encode(),
-            {"content-type": "text/html; charset=no-such"},
-        ),
+        (f"{NOINDEX}{WORDS}".encode(), {"content-type": "text/html; charset=no-such"}),
     ],
     ids=["upper case", "gzip", "byte order mark", "charset", "unknown charset"],
 )
@@ -552,14 +548,13 @@ def test_no_answer_is_a_finding_with_its_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "text"), [(400, "ALLOWED_HOSTS"), (502, "does not run"), (404, "")]
+    ("status", "text"), [(400, "ALLOWED_HOSTS"), (502, "does not run")]
 )
 def test_a_status_that_is_the_site_s_says_where_to_look(status: int, text: str) -> None:
     ((kind, said),) = problems_of(URL, FetchedAnswer(status, seconds=0.1), NOW)
     assert kind == kinds.FAILS
-    assert said.startswith(f"answers {status}")
+    assert said.startswith(f"answers {status},")
     assert text in said
-    assert bool(text) is ("," in said)
 
 
 def test_a_400_of_the_web_server_is_not_told_as_django_s() -> None:

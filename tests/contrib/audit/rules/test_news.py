@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from django_sitemaps_plus.contrib.audit.entries import Entry
-from django_sitemaps_plus.contrib.audit.rules import Listed
-from django_sitemaps_plus.contrib.audit.rules.news import news
+from django_sitemaps_plus.contrib.audit.rules import Listed, look
 from tests.contrib.audit import kinds
 
 from .test_lastmods import section
@@ -28,7 +27,8 @@ from .test_lastmods import section
     ],
 )
 def test_news_are_listed_for_two_days(published: str, kind: str | None) -> None:
-    entry = Entry("/a/", published=published)
-    found = list(news(Listed(section(), "a-1", ["/a/"], [""], [entry])))
-    expected = [(kind, f"published {published}", "/a/")] if kind else []
+    url = "https://www.example.com/a/"
+    entry = Entry(url, published=published)
+    found = look(Listed(section(), "a-1", [url], [""], [entry]))
+    expected = [(kind, f"published {published}", url)] if kind else []
     assert [one[:3] for one in found] == expected
