@@ -8,6 +8,7 @@ another host, another database.
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,11 +28,10 @@ from django_sitemaps_plus.serving.robots import others_in_robots
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from .asking import Progress
+from .asking import Pace, Progress
 from .copies import Age, Known
 from .entries import Entry
 from .findings import Findings
-from .kinds import ERROR, WARNING
 from .models import Audit, Finding
 from .rules import Answered, Arrived, FetchedAnswer, Problem, Visit, arrivals, look
 from .rules.answers import MOVED
@@ -88,7 +88,7 @@ class Crawl:
     #: The families that the host has addresses of.
     families: Sequence[str]
     #: Seconds for all of it, and requests a second; None: no limit.
-    seconds: float | None = None
+    seconds: float = math.inf
     rate: float | None = None
     #: How many files of the index are read, by turns by all clients; None: all.
     most: int | None = None
@@ -115,8 +115,8 @@ class Crawl:
 
     def run(self) -> tuple[Audit, list[Finding]]:
         """Return how the sitemaps arrive, and what is wrong; it is not stored yet."""
-        started, self._due = time.time(), time.monotonic()
-        self._end = None if self.seconds is None else self._due + self.seconds
+        started, self._pace = time.time(), Pace(self.rate)
+        self._end = time.monotonic() + self.seconds
         try:
             self._places = index.index_places(self.site)
             self._own = list(self._places)
@@ -132,17 +132,16 @@ class Crawl:
             self._files = self._files or [*index.page_places(self.site)]
         findings = self._findings()
         there = [*self._own, *self._files]
-        return Audit(
+        audit = Audit(
             started_at=started,
             finished_at=time.time(),
             fetched=Audit.Fetched.CRAWLED,
             urls=len(there),
             fetched_urls=len(set(there).intersection(self._asked)),
-            counts=findings.by_kind(),
-            errors=findings.total(ERROR),
-            warnings=findings.total(WARNING),
             missed=" ".join(self._missed),
-        ), findings.sorted()
+        )
+        audit.add_up(findings.by_kind())
+        return audit, findings.sorted()
 
     @property
     def clients(self) -> list[Client]:
@@ -236,11 +235,9 @@ class Crawl:
             way.append(target)
 
     def _paced(self, url: str, client: Client) -> FetchedAnswer:
-        if self._end is not None and time.monotonic() > self._end:
+        if time.monotonic() > self._end:
             raise _TimeIsUpError
-        if self.rate is not None:
-            time.sleep(max(0.0, self._due - time.monotonic()))
-            self._due = max(self._due, time.monotonic()) + 1 / self.rate
+        self._pace.wait()
         self._asked.setdefault(url, {})[client] = None
         answer = self.ask(url, client)
         self._failures = self._failures + 1 if answer.failure else 0

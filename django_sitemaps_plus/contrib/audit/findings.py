@@ -57,14 +57,6 @@ class Findings:
         )
         return [finding for key in keys for finding in self._first[key]]
 
-    def total(self, level: str) -> int:
-        """Return how many findings of a level there are."""
-        return sum(
-            count
-            for (kind, _), count in self.counts.items()
-            if known()[kind].level == level
-        )
-
     def by_kind(self) -> dict[str, dict[str, int]]:
         """Return how many there are: by kind, then by section."""
         counts: dict[str, dict[str, int]] = {}

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.health.words import number
 
-from .kinds import ERROR, WARNING, known
+from .kinds import ERROR, WARNING, known, number_of
 from .models import Audit
 from .queries import last_crawls, verdicts
 
@@ -47,11 +47,7 @@ class Look:
 
     def number_of(self, level: str) -> int:
         """Return how many errors or warnings it found."""
-        return sum(
-            counts.total()
-            for kind, counts in self.counts.items()
-            if known()[kind].level == level
-        )
+        return number_of(level, self.counts)
 
     def found(self, level: str) -> str:
         """Return how many errors or warnings it found, and how many of each kind."""

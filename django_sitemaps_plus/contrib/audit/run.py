@@ -22,7 +22,6 @@ from .asking import Asking, Fetch, Pace, Progress, RestWanted, Stopped
 from .checking import Checking, Sample
 from .entries import Entry
 from .findings import Findings
-from .kinds import ERROR, WARNING
 from .listed import ListedDocument, listed_documents
 from .models import Audit, Finding
 from .rules import Answered, AuditedSection, Problem, Visit
@@ -155,9 +154,7 @@ def _add_up(
     audit.fetched_urls = sum(map(len, asking.seconds.values()))
     for name, some in asking.seconds.items():
         audit.sections[name][1] = len(some)
-    audit.counts = findings.by_kind()
-    audit.errors = findings.total(ERROR)
-    audit.warnings = findings.total(WARNING)
+    audit.add_up(findings.by_kind())
     audit.finished_at = time.time()
 
 

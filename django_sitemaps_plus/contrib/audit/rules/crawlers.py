@@ -47,7 +47,7 @@ TWICE = warning(
 )
 
 #: What only who fetches pages sees.
-KINDS = OTHER_PAGE, SHUT_OUT, UNKNOWN, TWICE
+KINDS = frozenset({OTHER_PAGE, SHUT_OUT, UNKNOWN, TWICE})
 
 
 def twins(url: str) -> list[str]:
