@@ -190,21 +190,6 @@ class SiteFilter(admin.SimpleListFilter):
         yield from others
 
 
-def may_view(request: HttpRequest, model: type[Model]) -> bool:
-    """Return whether the user may view the rows of a model."""
-    label, name = model._meta.app_label, model._meta.model_name
-    user = request.user
-    return bool(
-        user.has_perm(f"{label}.view_{name}") or user.has_perm(f"{label}.change_{name}")
-    )
-
-
-def list_of(model: type[Model], current_app: str, query: str) -> str:
-    """Return the address of a list in the admin."""
-    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
-    return f"{reverse(name, current_app=current_app)}?{query}"
-
-
 class ShownPage:
     """What apps are given that add to a page: see ``hooks.AdminPage``."""
 
@@ -215,12 +200,15 @@ class ShownPage:
 
     def may(self, model: type[Model]) -> bool:
         """Return whether the user may view the rows of a model."""
-        return may_view(self.request, model)
+        label, name = model._meta.app_label, model._meta.model_name
+        may = self.request.user.has_perm
+        return bool(may(f"{label}.view_{name}") or may(f"{label}.change_{name}"))
 
     def list(self, model: type[Model], query: str) -> str:
         """Return the address of a list in the admin."""
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
         current_app = getattr(self.request, "current_app", "admin")
-        return list_of(model, current_app, query)
+        return f"{reverse(name, current_app=current_app)}?{query}"
 
 
 def said(one: str | hooks.Failed) -> str:

@@ -84,30 +84,3 @@ class SectionRow:
             ),
         )
         return [text % display.number(count) for count, text in texts if count]
-
-
-@dataclass
-class EngineRow:
-    """An engine of the settings for one of the site's hosts."""
-
-    alias: str
-    name: str
-    host: str
-    link: str
-    health: str
-    waiting: str
-    answered: str
-    #: What it answered in the last week: "1,234 accepted, 2 rejected".
-    lately: str
-
-
-@dataclass
-class ReaderRow:
-    """A crawler, and all that it has read."""
-
-    name: str
-    link: str
-    last: str
-    documents: str
-    full: str
-    unchanged: str

@@ -38,7 +38,7 @@ from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import display
-from .base import ShownPage, may_view, said
+from .base import ShownPage, said
 from .entered import alike, stored_location
 
 #: Events, submissions and readers that are shown, the newest first.
@@ -106,7 +106,7 @@ class _Teller:
     def __init__(
         self, request: HttpRequest, admin_site: AdminSite, site: SiteAddress
     ) -> None:
-        self.request, self.admin_site, self.site = request, admin_site, site
+        self.page, self.admin_site, self.site = ShownPage(request), admin_site, site
 
     def story(self, entered: str) -> Story:
         """Return the story; raises ``LocationError`` if it is not a URL of the site."""
@@ -124,12 +124,11 @@ class _Teller:
             reasons = list(self._rowless(location, is_searched=not found.left))
         story.facts = [*self._listed(found, events, reasons), *self._rows(found)]
         story.events = list(map(_event, events))
-        if may_view(self.request, Submission):
+        if self.page.may(Submission):
             story.submissions = list(map(_submission, sent))
         sections = _added({place.section for place in _listed(found)}, events)
-        page = ShownPage(self.request)
-        story.parts = [said(one) for one in asked.stories(page, url, sections)]
-        if may_view(self.request, Read):
+        story.parts = [said(one) for one in asked.stories(self.page, url, sections)]
+        if self.page.may(Read):
             story.readers = list(_readers(found))
         return story
 
@@ -162,7 +161,7 @@ class _Teller:
         if events and events[0].on_hold:
             yield gettext("its removal is on hold: confirm it")
         for place in found.found:
-            page = place.page if may_view(self.request, Page) else None
+            page = place.page if self.page.may(Page) else None
             if page is not None and page.error:
                 yield gettext("its page cannot be built: %s") % page.error
 
@@ -253,7 +252,8 @@ class _Teller:
     def _row_path(self, row: Model) -> str:
         """Return where the object is edited, if the user may see it there."""
         known = self.admin_site._registry.get(type(row))
-        if known is None or not known.has_view_or_change_permission(self.request, row):
+        request = self.page.request
+        if known is None or not known.has_view_or_change_permission(request, row):
             return ""
         name = f"admin:{row._meta.app_label}_{row._meta.model_name}_change"
         try:
