@@ -61,11 +61,17 @@ class FieldFilter(admin.SimpleListFilter):
     """By the value of a field; its values are known, so that no row is read for it."""
 
     field: str
+    #: Stands in an address for the empty value.
+    EMPTY = "-"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Narrow the list down."""
         value = self.value()
-        return queryset.filter(**{self.field: value}) if value else queryset
+        return self.narrowed(queryset, value) if value else queryset
+
+    def narrowed(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the rows that have a value."""
+        return rows.filter(**{self.field: "" if value == self.EMPTY else value})
 
 
 class SectionFilter(FieldFilter):
@@ -97,7 +103,7 @@ class EngineFilter(FieldFilter):
         return [(alias, alias) for alias in known_engines()[0]]
 
 
-class ProblemsFilter(admin.SimpleListFilter):
+class ProblemsFilter(FieldFilter):
     """By whether rows were left out."""
 
     title = _("problems")
@@ -107,14 +113,12 @@ class ProblemsFilter(admin.SimpleListFilter):
         """Return yes and no."""
         return [("yes", _("Rows left out")), ("no", _("None"))]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down."""
-        if self.value() is None:
-            return queryset
-        return queryset.filter(**{"bad" if self.value() == "no" else "bad__gt": 0})
+    def narrowed(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the pages with such rows, or those without."""
+        return rows.filter(**{"bad" if value == "no" else "bad__gt": 0})
 
 
-class TimeFilter(admin.SimpleListFilter):
+class TimeFilter(FieldFilter):
     """By how long ago."""
 
     title = _("time")
@@ -131,12 +135,11 @@ class TimeFilter(admin.SimpleListFilter):
         """Return the last hour, day and week."""
         return list(self.spans.items())
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down."""
-        value = self.value()
+    def narrowed(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the rows since then."""
         if value not in self.spans:
-            return queryset
-        return queryset.filter(**{f"{self.field}__gte": time.time() - int(value)})
+            return rows
+        return rows.filter(**{f"{self.field}__gte": time.time() - int(value)})
 
 
 class DayFilter(FieldFilter):
@@ -155,18 +158,16 @@ class DayFilter(FieldFilter):
         words += [formats.date_format(day, "DATE_FORMAT") for day in days[2:]]
         return [(f"{day}", word) for day, word in zip(days, words, strict=True)]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down."""
-        value, zone = self.value() or "", timezone.get_default_timezone()
+    def narrowed(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the rows of that day."""
         if value not in dict(self.lookup_choices):
-            return queryset
-        day = dt.date.fromisoformat(value)
+            return rows
+        day, zone = dt.date.fromisoformat(value), timezone.get_default_timezone()
         since, until = (
             dt.datetime.combine(one, dt.time(), zone).timestamp()
             for one in (day, day + dt.timedelta(days=1))
         )
-        between = {f"{self.field}__gte": since, f"{self.field}__lt": until}
-        return queryset.filter(**between)
+        return rows.filter(**{f"{self.field}__gte": since, f"{self.field}__lt": until})
 
 
 class SiteFilter(admin.SimpleListFilter):

@@ -59,19 +59,15 @@ class StateFilter(base.FieldFilter):
     """By state."""
 
     title = _("state")
-    parameter_name = field = "state"
+    parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return the states."""
         return list(_STATES.items())
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down: what state a page is in, no column says."""
-        value = self.value()
-        if not value:
-            return queryset
-        chosen = [pk for pk, state in _states(queryset) if state == value]
-        return queryset.filter(pk__in=chosen)
+    def narrowed(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the pages in a state, which no column says."""
+        return rows.filter(pk__in=[pk for pk, state in _states(rows) if state == value])
 
 
 def _states(pages: QuerySet[Any]) -> Iterator[tuple[int, str]]:
@@ -127,7 +123,8 @@ def _health() -> str:
         return problem
     rows = page_rows().on_site()
     counts = Counter(state for _, state in _states(rows))
-    total = counts.total()
+    counts["pages"] = total = counts.total()
+    counts["error"] += counts["broken"]
     shown = ngettext(
         "%(pages)s page: %(waits)s with waiting changes, %(due)s due for a routine "
         "check, %(never)s not built yet, %(error)s in error.",
@@ -135,11 +132,8 @@ def _health() -> str:
         "check, %(never)s not built yet, %(error)s in error.",
         total,
     ) % {
-        "pages": display.number(total),
-        "waits": display.number(counts["waits"]),
-        "due": display.number(counts["due"]),
-        "never": display.number(counts["never"]),
-        "error": display.number(counts["error"] + counts["broken"]),
+        name: display.number(counts[name])
+        for name in ("pages", "waits", "due", "never", "error")
     }
     return f"{shown} {late_changes()}"
 
@@ -150,12 +144,8 @@ def _without_pages() -> Iterator[tuple[str, str]]:
         Section.objects.on_site().filter(filled=True).values_list("name", flat=True)
     )
     for name, problem in display.problems().items():
-        if name in filled:
-            continue
-        if problem:
-            yield name, problem
-        else:
-            yield name, display.why_no_pages(name)
+        if name not in filled:
+            yield name, problem or display.why_no_pages(name)
 
 
 @admin.register(Page)
@@ -363,33 +353,31 @@ class KindFilter(base.FieldFilter):
     """By what happened."""
 
     title = _("what")
-    parameter_name = field = "kind"
+    parameter_name = "kind"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return what can happen."""
         return list(UrlChange.Kind.choices)
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down, by section: so an index begins."""
+    def narrowed(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the rows of a kind, by section: so an index begins."""
         names = list(Section.objects.on_site().values_list("name", flat=True))
-        chosen = super().queryset(request, queryset)
-        return chosen.filter(section__in=names) if self.value() else chosen
+        return rows.filter(kind=value, section__in=names)
 
 
 class OnHoldFilter(base.FieldFilter):
     """What is on hold."""
 
     title = _("on hold")
-    parameter_name = field = "on_hold"
+    parameter_name = "on_hold"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return yes: hardly any other row is."""
         return [("yes", _("on hold"))]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down to what was not queued, by whose index it is found."""
-        chosen = {"queued_at": None, "on_hold": True}
-        return queryset.filter(**chosen) if self.value() else queryset
+    def narrowed(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return them by what was not queued, by whose index they are found."""
+        return rows.filter(queued_at=None, on_hold=True)
 
 
 @admin.register(UrlChange)
