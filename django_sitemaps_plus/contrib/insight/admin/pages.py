@@ -294,7 +294,7 @@ class PageAdmin(base.ReadOnly):
             )
             self.message_user(request, text % _AT_ONCE, messages.ERROR)
             return
-        changed = same = 0
+        done = Counter[bool]()
         for page in chosen:
             try:
                 is_new = _rebuilt(request, page)
@@ -304,9 +304,9 @@ class PageAdmin(base.ReadOnly):
                 text = gettext("Page %(page)s: %(problem)s")
                 self.message_user(request, text % said, messages.ERROR)
             else:
-                changed, same = changed + is_new, same + (not is_new)
+                done[is_new] += 1
         text = gettext("%(changed)d of the pages changed, %(same)d stayed the same.")
-        self.message_user(request, text % {"changed": changed, "same": same})
+        self.message_user(request, text % {"changed": done[True], "same": done[False]})
 
 
 def _page_link(page: Any, text: str = "") -> str:
