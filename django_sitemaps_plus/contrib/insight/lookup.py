@@ -31,6 +31,7 @@ from django_sitemaps_plus.serving.documents import (
     rows_of_page,
 )
 from django_sitemaps_plus.serving.index import usable
+from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing import storage
@@ -147,7 +148,7 @@ def _rows(
     rows = Page.objects.on_site(source.name).select_related("section")
     for text in with_url:
         page = rows.filter(number=numbers.get(text, 0)).first()
-        yield _place(source, page, text, location)
+        yield _place(source, key, page, text, location)
 
 
 def _rows_on(
@@ -162,14 +163,16 @@ def _rows_on(
     for label, lastmods in rows_of_page(source, page, site):
         if url in lastmods:
             value = label if isinstance(label, tuple) else (label,)
-            yield _place(source, page, key.dumps(value), location)
+            yield _place(source, key, page, key.dumps(value), location)
 
 
 def _place(
-    source: SectionSource, page: Page | None, text: str, location: str
+    source: SectionSource, key: Key, page: Page | None, text: str, location: str
 ) -> RowPlace:
     """Return where a row that has the URL is listed."""
-    place = RowPlace(source.name, page, row=_row(source, text), key=text)
+    items: Any = source.sitemap.items().order_by().using(source.database)
+    row = items.filter(key.among([key.loads(text)])).first()
+    place = RowPlace(source.name, page, row=row, key=text)
     if page is not None:
         _read(place, page, location)
     return place
@@ -273,20 +276,6 @@ def _is_indexed(model: type[Model], name: str) -> bool:
     return bool(is_own) or name in firsts
 
 
-def _row(source: SectionSource, text: str) -> Model | None:
-    """Return the object of a key."""
-    key, items = source.key, source.sitemap.items()
-    if key is None:
-        return None
-    found: Model | None = (
-        items.order_by()
-        .using(source.database)
-        .filter(key.among([key.loads(text)]))
-        .first()
-    )
-    return found
-
-
 def _read(place: RowPlace, page: Page, location: str) -> bool:
     """Look for a location in a page's stored bytes; note what its entry says."""
     [(_, stored)] = storage.read_each([page])
@@ -318,9 +307,7 @@ def _search(
             result.left = len(rows) - result.searched
             return
         result.searched += 1
-        if stored is None:
-            continue
-        if listed := stored.listed(locations):
+        if stored is not None and (listed := stored.listed(locations)):
             yield page, [one for one in locations if one in listed]
             return
 
