@@ -280,17 +280,11 @@ class ReadOnly(Base):
         """Return what a list's template shows besides."""
         return {}
 
-    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        """Nothing can be added."""
-        return False
-
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nothing can be edited; there are actions."""
+        """Nothing can be added, edited or deleted; there are actions."""
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nothing can be deleted."""
-        return False
+    has_add_permission = has_delete_permission = has_change_permission
 
     def has_act_permission(self, request: HttpRequest) -> bool:
         """Return whether a user may run the actions: with the change permission."""

@@ -7,7 +7,6 @@ By look-ups on indexes: of the digest of the URL, and of the row that its path n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from django.contrib.admin.sites import AdminSite
@@ -61,22 +60,6 @@ class Fact(NamedTuple):
     lines: list[Any]
 
 
-@dataclass
-class Story:
-    """What is known of a URL; each list is None if the user may not view it."""
-
-    #: The URL as people read it, linked.
-    shown: str
-    facts: list[Fact] = field(default_factory=list)
-    #: What somebody may have meant where nothing is known: URLs with queries.
-    alike: list[tuple[str, str]] = field(default_factory=list)
-    events: list[dict[str, Any]] | None = None
-    submissions: list[dict[str, Any]] | None = None
-    #: What other apps know, as HTML.
-    parts: list[str] = field(default_factory=list)
-    readers: list[dict[str, Any]] | None = None
-
-
 def story_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
     """Show the search box and, if a URL was entered, its story."""
     entered = request.GET.get("url", "").strip()
@@ -108,28 +91,35 @@ class _Teller:
     ) -> None:
         self.page, self.admin_site, self.site = ShownPage(request), admin_site, site
 
-    def story(self, entered: str) -> Story:
-        """Return the story; raises ``LocationError`` if it is not a URL of the site."""
+    def story(self, entered: str) -> dict[str, Any]:
+        """
+        Return what is shown, without what the user may not view.
+
+        Raises ``LocationError`` if it is not a URL of the site.
+        """
         location = stored_location(entered, self.site)
         url = self.site.url(location)
-        story = Story(display.link(location, display.decoded(url)))
         events = self._events(location)
         sent = self._submissions(url)
         hints = {row.section for row in events} | {row.section for row in sent}
         found = places(location, self.site, hints)
         reasons = list(self._reasons(location, found, events))
-        if not (found.found or events or sent or reasons):
-            story.alike = self._alike(location)
-        if not (found.found or reasons or story.alike):
+        is_unknown = not (found.found or events or sent or reasons)
+        meant = self._alike(location) if is_unknown else []
+        if not (found.found or reasons or meant):
             reasons = list(self._rowless(location, is_searched=not found.left))
-        story.facts = [*self._listed(found, events, reasons), *self._rows(found)]
-        story.events = list(map(_event, events))
-        if self.page.may(Submission):
-            story.submissions = list(map(_submission, sent))
         sections = _added({place.section for place in _listed(found)}, events)
-        story.parts = [said(one) for one in asked.stories(self.page, url, sections)]
+        story = {
+            "shown": display.link(location, display.decoded(url)),
+            "facts": [*self._listed(found, events, reasons), *self._rows(found)],
+            "alike": meant,
+            "events": list(map(_event, events)),
+            "parts": [said(one) for one in asked.stories(self.page, url, sections)],
+        }
+        if self.page.may(Submission):
+            story["submissions"] = list(map(_submission, sent))
         if self.page.may(Read):
-            story.readers = list(_readers(found))
+            story["readers"] = list(_readers(found))
         return story
 
     def _events(self, location: str) -> list[UrlChange]:
