@@ -29,7 +29,7 @@ from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .asking import Pace, Progress
-from .copies import Age, Known
+from .copies import Known
 from .entries import Entry
 from .findings import Findings
 from .models import Audit, Finding
@@ -356,25 +356,19 @@ class Crawl:
                 # But for one that ignores the query.
                 by_cache = is_right or arrivals.is_from_cache(there)
                 by_cache_or_us = by_cache or arrivals.is_sent_by_django(there)
-                if (age.is_former and by_cache_or_us) or (age.may_be and by_cache):
-                    yield from self._of_copy(url, answer, entries, wanted, age)
-                else:
-                    yield arrivals.of_difference(entries, wanted)
+                difference = arrivals.of_difference(entries, wanted)
+                is_copy = age.is_former and by_cache_or_us
+                if not is_copy and not (age.may_be and by_cache):
+                    yield difference
+                    return
+                if age.since is None and "age" not in answer.headers:
+                    self._miss(
+                        f"{url} comes from a cache and is out of date: "
+                        f"{difference.text}."
+                    )
+                yield from arrivals.of_copy(answer, entries, wanted, age.since)
                 return
         self._miss(f"{url} was not compared: it changed each time that it was read.")
-
-    def _of_copy(
-        self,
-        url: str,
-        answer: FetchedAnswer,
-        entries: Sequence[Entry],
-        wanted: Sequence[Entry],
-        age: Age,
-    ) -> Iterator[Problem]:
-        if age.since is None and "age" not in answer.headers:
-            differs = arrivals.of_difference(entries, wanted).text
-            self._miss(f"{url} comes from a cache and is out of date: {differs}.")
-        yield from arrivals.of_copy(answer, entries, wanted, age.since)
 
     def _known(self, url: str, expected: Document) -> Known:
         """Return what is stored of the past of a document."""
@@ -385,8 +379,7 @@ class Crawl:
             pages = {
                 one: place for one, place in pages.items() if place[0].name == name
             }
-        is_stored = all(source.key is not None for source, _ in pages.values())
-        return Known(expected, pages, self.site, is_stored)
+        return Known(expected, pages, self.site)
 
     # Noting
 
