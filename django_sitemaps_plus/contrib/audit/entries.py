@@ -112,7 +112,7 @@ class EntryBatch(NamedTuple):
 
 def batches_of_page(body: bytes) -> Iterator[EntryBatch]:
     """Yield the entries of a page that this package wrote."""
-    for some in parts(_parts_of(body), _ENTRIES_AT_ONCE):
+    for some in parts(_ENTRY.findall(body.decode()), _ENTRIES_AT_ONCE):
         urls, lastmods, _, _, links, media = zip(*some, strict=True)
         has_more = any(links) or any(media)
         special = [_entry(one) for one in some if one[4] or one[5]] if has_more else []
@@ -136,7 +136,7 @@ def batches_of(entries: Iterator[Entry]) -> Iterator[EntryBatch]:
 
 def entries_of_page(body: bytes) -> Iterator[Entry]:
     """Yield the entries of a page that this package wrote."""
-    return map(_entry, _parts_of(body))
+    return map(_entry, _ENTRY.findall(body.decode()))
 
 
 def _entry_at(some: Sequence[_Part], number: int) -> Entry:
@@ -325,8 +325,3 @@ class _Parser:
                 )
             )
         self._depth -= 1
-
-
-def _parts_of(body: bytes) -> list[tuple[str, str, str, str, str, str]]:
-    """Return location, lastmod, changefreq, priority, links and media of each entry."""
-    return _ENTRY.findall(body.decode())
