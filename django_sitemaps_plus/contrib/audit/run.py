@@ -29,7 +29,7 @@ from .rules.answers import UNREACHABLE, percentiles, status_in_words
 from .rules.documents import NOT_BUILT
 from .rules.lastmods import ALL_EQUAL, ALWAYS_NOW, MOVES_ALONE, Lastmods
 from .rules.missing import UNLISTED, candidates, is_page
-from .rules.robots import CLOSED, ROBOTS_FAILS, Closed, decode, problems_of_length
+from .rules.robots import CLOSED, ROBOTS_FAILS, decode, problems_of_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,8 @@ def run_audit(request: Request) -> tuple[Audit, list[Finding]]:
     names = [name for name in request.sections if not why_unusable(name)]
     sources = {name: source(name) for name in names}
     pages = listed_documents(names, request.site, findings)
-    checking = _checking(request, started, sources, groups, findings)
+    now = dt.datetime.fromtimestamp(started, dt.UTC)
+    checking = _checking(request, now, sources, groups, findings)
     checking.is_whole = set(names) == set(registry.sources()) and not any(
         kind == NOT_BUILT for kind, _ in findings.counts
     )
@@ -76,7 +77,7 @@ def run_audit(request: Request) -> tuple[Audit, list[Finding]]:
     asking = Asking(
         findings,
         request.fetch,
-        Visit(dt.datetime.fromtimestamp(started, dt.UTC)),
+        Visit(now),
         pace=Pace(request.rate),
         fetches_images=request.fetched == Audit.Fetched.LIVE,
         progress=request.asked,
@@ -118,13 +119,12 @@ def run_audit(request: Request) -> tuple[Audit, list[Finding]]:
 
 def _checking(
     request: Request,
-    started: float,
+    now: dt.datetime,
     sources: Mapping[str, SectionSource],
     groups: Sequence[Group],
     findings: Findings,
 ) -> Checking:
     """Return what checks pages, and chooses a sample if one is to be fetched."""
-    now = dt.datetime.fromtimestamp(started, dt.UTC)
     sample = None
     if request.fetched and request.sample is not None:
         sample = Sample(request.sample, request.seed)
@@ -137,10 +137,10 @@ def _checking(
                 now,
                 groups,
                 one.entries_per_item,
+                one.is_news,
             )
             for name, one in sources.items()
         },
-        news={name for name, one in sources.items() if one.is_news},
         sample=sample,
     )
 
@@ -198,7 +198,7 @@ def _lastmods(
     """Note sections whose lastmods say nothing."""
     by_name = {page.name: page for page in pages}
     for name, section in checking.sections.items():
-        if 0 < section.kept(Closed).count == checking.listed[name]:
+        if 0 < section.disallowed == checking.listed[name]:
             text = f"it disallows all {checking.listed[name]:,} URLs"
             checking.findings.add(CLOSED, name, text=text)
         lastmods = section.kept(Lastmods)
