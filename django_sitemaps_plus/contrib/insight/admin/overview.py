@@ -117,13 +117,8 @@ def _sections(page: ShownPage, days: Days) -> tuple[list[SectionRow], SectionRow
     for name, sums in Sums.stored().items():
         former = SectionRow(name, problem=gettext("not registered any more"))
         rows.setdefault(name, former).read(sums)
-    waiting = (
-        Change.objects.on_site()
-        .order_by()
-        .values_list("section")
-        .annotate(n=Count("pk"))
-    )
-    for name, count in waiting:
+    waiting = Change.objects.on_site().order_by().values_list("section")
+    for name, count in waiting.annotate(n=Count("pk")):
         if name in rows:
             rows[name].waiting = count
     total = SectionRow(gettext("All sections"))
@@ -159,11 +154,9 @@ def _engines(page: ShownPage, days: Days, refusal: str) -> list[dict[str, str]]:
 
 def _readers(page: ShownPage) -> list[dict[str, str]]:
     """Return the crawlers, who read last first, and all other clients at the end."""
-    sums = (
-        reads()
-        .order_by()
-        .values_list("crawler")
-        .annotate(Max("last_at"), Count("pk"), Sum("full"), Sum("unchanged"))
+    by_crawler = reads().order_by().values_list("crawler")
+    sums = by_crawler.annotate(
+        Max("last_at"), Count("pk"), Sum("full"), Sum("unchanged")
     )
     rows = sorted(sums, key=lambda row: (not row[0], -row[1]))
     return [

@@ -140,9 +140,8 @@ def _health() -> str:
 
 def _without_pages() -> Iterator[tuple[str, str]]:
     """Yield the registered sections that have no pages in the ledger, and why."""
-    filled = set(
-        Section.objects.on_site().filter(filled=True).values_list("name", flat=True)
-    )
+    rows = Section.objects.on_site().filter(filled=True)
+    filled = set(rows.values_list("name", flat=True))
     for name, problem in display.problems().items():
         if name not in filled:
             yield name, problem or display.why_no_pages(name)
@@ -273,9 +272,8 @@ class PageAdmin(base.ReadOnly):
     )
     def compare(self, request: HttpRequest, queryset: QuerySet[Page]) -> None:
         """Have pages compared with their rows: by a request, or in the background."""
-        done = Page.objects.filter(
-            pk__in=list(queryset.values_list("pk", flat=True))
-        ).mark()
+        pks = list(queryset.values_list("pk", flat=True))
+        done = Page.objects.filter(pk__in=pks).mark()
         text = ngettext(
             "%d page will be compared with its rows, when it is next requested.",
             "%d pages will be compared with their rows, when they are next requested.",
