@@ -277,9 +277,9 @@ def annotation(level: str, title: str, message: str) -> str:
 
     https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
     """
-    for character, written in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
-        message = message.replace(character, written)
-        title = title.replace(character, written)
-    for character, written in ((":", "%3A"), (",", "%2C")):
-        title = title.replace(character, written)
-    return f"::{level} title={title}::{message}"
+    title, text = title.translate(_IN_TITLES), message.translate(_IN_MESSAGES)
+    return f"::{level} title={title}::{text}"
+
+
+_IN_MESSAGES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_IN_TITLES = _IN_MESSAGES | str.maketrans({":": "%3A", ",": "%2C"})
