@@ -427,9 +427,9 @@ def explained(
 
     ``what`` was sent to ``name``, at the address that ``option`` has, and proved by the
     option ``proof``. ``code`` is what the engine itself calls an error. ``promised`` is
-    whether the body is what the protocol promises with this status. If it promises none:
-    "JSON", "text" or "page" (also a web page), which a success may have, and nothing
-    that names an error.
+    whether the body is what the protocol promises with this status. Where it promises
+    none: "JSON", "text" or "page" (also a web page), which a success may have, and
+    nothing that names an error.
     """
     status = response.status
     shown = f"{status} {code}".strip()
