@@ -31,7 +31,6 @@ from django_sitemaps_plus.serving.documents import (
     rows_of_page,
 )
 from django_sitemaps_plus.serving.index import usable
-from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing import storage
@@ -167,7 +166,7 @@ def _rows_on(
 
 
 def _place(
-    source: SectionSource, key: Key, page: Page | None, text: str, location: str
+    source: SectionSource, key: Any, page: Page | None, text: str, location: str
 ) -> RowPlace:
     """Return where a row that has the URL is listed."""
     items: Any = source.sitemap.items().order_by().using(source.database)
