@@ -345,10 +345,8 @@ def chosen_site(request: HttpRequest) -> Site:
         # From a list to one of its rows.
         request.GET.get("_changelist_filters", "")
     ).get("site")
-    for site in Site.of_process():
-        if site.key == chosen:
-            return site
-    return Site.of_request(request)
+    known = {site.key: site for site in Site.of_process()}
+    return known[chosen] if chosen in known else Site.of_request(request)
 
 
 def of_site(request: HttpRequest, show: Callable[[], HttpResponse]) -> HttpResponse:

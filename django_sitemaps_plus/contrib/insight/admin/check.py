@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.contrib.admin.sites import AdminSite
 from django.http import HttpRequest, HttpResponse
@@ -16,19 +16,10 @@ from django_sitemaps_plus.health.check import check
 from . import display
 
 
-class Line(NamedTuple):
-    """One thing that was checked."""
-
-    of: str
-    verdict: str
-    text: str
-    fix: str
-
-
 def check_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
     """Run the check, and show what it found."""
     problem = ""
-    lines: list[Line] = []
+    lines: list[dict[str, str]] = []
     try:
         found = check(list(engines()))
         # What is wrong stands first.
@@ -48,9 +39,11 @@ def check_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
     return TemplateResponse(request, template, context)
 
 
-def _line(of: str, one: Any) -> Line:
+def _line(of: str, one: Any) -> dict[str, str]:
+    """Return one thing that was checked, as it is shown."""
     word, name = (gettext("fine"), "ok") if one.is_good else (gettext("wrong"), "wrong")
     if one.is_warning:
         word, name = gettext("warning"), "warning"
     owner = gettext("the site") if of == "site" else of
-    return Line(owner, display.state(word, name), one.text, one.fix)
+    verdict = display.state(word, name)
+    return {"of": owner, "verdict": verdict, "text": one.text, "fix": one.fix}

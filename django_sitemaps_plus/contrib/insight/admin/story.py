@@ -194,12 +194,8 @@ class _Teller:
             return gettext("%s, built for each request") % place.page_name
         name = "admin:sitemaps_plus_page_change"
         path = reverse(name, args=[page.pk], current_app=self.admin_site.name)
-        return format_html(
-            gettext('<a href="{}">{}</a>, last changed {}'),
-            path,
-            page,
-            display.when(page.changed_at),
-        )
+        text = gettext('<a href="{}">{}</a>, last changed {}')
+        return format_html(text, path, page, display.when(page.changed_at))
 
     def _not_listed(self, found: FoundPlaces) -> str:
         if any(place.page for place in found.found):
