@@ -122,14 +122,10 @@ class Checking:
     ) -> None:
         """Note what is wrong with some entries, and remember what they have."""
         section = self.sections[document.section]
+        urls, lastmods, special, *_ = batch
+        read_at = document.read_at
         seen = Listed(
-            section,
-            document.name,
-            batch.urls,
-            batch.lastmods,
-            batch.special,
-            document.read_at,
-            together,
+            section, document.name, urls, lastmods, special, read_at, together
         )
         for problem in look(seen):
             self._add(document, problem)

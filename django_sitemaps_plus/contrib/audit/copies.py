@@ -110,12 +110,8 @@ class Known:
     ) -> Iterator[tuple[str, float]]:
         """Yield what pages list that were built first since then, which is no event."""
         rows = Page.objects.on_site().filter(unknown_at__gt=since)
-        new = {
-            (name, number): at
-            for name, number, at in rows.values_list(
-                "section__name", "number", "unknown_at"
-            )
-        }
+        columns = "section__name", "number", "unknown_at"
+        new = {(name, number): at for name, number, at in rows.values_list(*columns)}
         for location, (source, number) in self.pages.items():
             if (at := new.get((source.name, number))) is None:
                 continue

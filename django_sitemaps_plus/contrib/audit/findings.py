@@ -37,13 +37,8 @@ class Findings:
 
     def note(self, problem: Problem, section: str = "", page: str = "") -> None:
         """Add what a rule found on a page, unless the problem says where it is."""
-        self.add(
-            problem.kind,
-            problem.section or section,
-            problem.text,
-            page=problem.page or page,
-            url=problem.url,
-        )
+        section, page = problem.section or section, problem.page or page
+        self.add(problem.kind, section, problem.text, page=page, url=problem.url)
 
     def more(self, kind: str, section: str, count: int) -> None:
         """Count findings that are not described."""

@@ -74,14 +74,9 @@ def run_audit(request: Request) -> tuple[Audit, list[Finding]]:
     audit = Audit(
         started_at=started, fetched=request.fetched, remembered=queries.remembered()
     )
-    asking = Asking(
-        findings,
-        request.fetch,
-        Visit(now),
-        pace=Pace(request.rate),
-        fetches_images=request.fetched == Audit.Fetched.LIVE,
-        progress=request.asked,
-    )
+    visit, pace = Visit(now), Pace(request.rate)
+    is_live = request.fetched == Audit.Fetched.LIVE
+    asking = Asking(findings, request.fetch, visit, pace, is_live, request.asked)
     try:
         pages_of_site = {}
         if checking.is_whole:
@@ -128,21 +123,12 @@ def _checking(
     sample = None
     if request.fetched and request.sample is not None:
         sample = Sample(request.sample, request.seed)
-    return Checking(
-        findings,
-        {
-            name: AuditedSection(
-                name,
-                request.site.with_scheme(one.sitemap.protocol),
-                now,
-                groups,
-                one.entries_per_item,
-                one.is_news,
-            )
-            for name, one in sources.items()
-        },
-        sample=sample,
-    )
+    sections = {}
+    for name, one in sources.items():
+        site = request.site.with_scheme(one.sitemap.protocol)
+        about = one.entries_per_item, one.is_news
+        sections[name] = AuditedSection(name, site, now, groups, *about)
+    return Checking(findings, sections, sample=sample)
 
 
 def _add_up(

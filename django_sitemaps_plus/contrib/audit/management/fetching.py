@@ -60,16 +60,9 @@ def in_process(site: SiteAddress) -> Iterator[Fetch]:
         seconds = time.perf_counter() - started
         client.cookies.clear()
         headers = {name.lower(): value for name, value in response.headers.items()}
-        status = response.status_code
-        return FetchedAnswer(
-            status,
-            headers,
-            body[:GOOGLE_READS],
-            len(body),
-            seconds,
-            _refused(parts, status),
-            flaw=flaw,
-        )
+        status, start = response.status_code, body[:GOOGLE_READS]
+        why = _refused(parts, status)
+        return FetchedAnswer(status, headers, start, len(body), seconds, why, flaw=flaw)
 
     for log in _LOGS:
         log.addFilter(_nothing)
