@@ -22,7 +22,7 @@ class Findings:
         self._silenced = frozenset(silenced)
         self._first: dict[tuple[str, str], list[Finding]] = {}
         #: How many there are, by kind and section.
-        self.counts: Counter[tuple[str, str]] = Counter()
+        self.counts: dict[str, Counter[str]] = {}
 
     def add(self, kind: str, section: str = "", text: str = "", **fields: str) -> None:
         """Count a finding, and remember it if it is one of the first."""
@@ -43,7 +43,7 @@ class Findings:
     def more(self, kind: str, section: str, count: int) -> None:
         """Count findings that are not described."""
         if count and kind not in self._silenced:
-            self.counts[kind, section] += count
+            self.counts.setdefault(kind, Counter())[section] += count
 
     def sorted(self) -> list[Finding]:
         """Return what is remembered: errors first, then by kind and section."""
@@ -54,7 +54,7 @@ class Findings:
 
     def by_kind(self) -> dict[str, dict[str, int]]:
         """Return how many there are: by kind, then by section."""
-        counts: dict[str, dict[str, int]] = {}
-        for (kind, section), count in sorted(self.counts.items()):
-            counts.setdefault(kind, {})[section] = count
-        return counts
+        return {
+            kind: dict(sorted(some.items()))
+            for kind, some in sorted(self.counts.items())
+        }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,6 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 from . import queries, rows
 from .asking import Asking, Fetch, Pace, Progress, RestWanted, Stopped
 from .checking import Checking, Sample
-from .entries import Entry
 from .findings import Findings
 from .listed import ListedDocument, listed_documents
 from .models import Audit, Finding
@@ -68,9 +67,8 @@ def run_audit(request: Request) -> tuple[Audit, list[Finding]]:
     pages = listed_documents(names, request.site, findings)
     now = dt.datetime.fromtimestamp(started, dt.UTC)
     checking = _checking(request, now, sources, groups, findings)
-    checking.is_whole = set(names) == set(registry.sources()) and not any(
-        kind == NOT_BUILT for kind, _ in findings.counts
-    )
+    is_all = set(names) == set(registry.sources())
+    checking.is_whole = is_all and NOT_BUILT not in findings.counts
     audit = Audit(
         started_at=started, fetched=request.fetched, remembered=queries.remembered()
     )
@@ -96,10 +94,11 @@ def run_audit(request: Request) -> tuple[Audit, list[Finding]]:
         # What this audit does not look at, the next one may.
         audit.remembered |= _remembered(request, audit.remembered, findings, sources)
         if request.fetched:
-            wanted, number = _of_documents(pages), checking.listed.total()
             if (sample := checking.sample) is not None:
-                wanted, number = iter(sample.chosen), len(sample.chosen)
-            asking.ask(wanted, number)
+                asking.ask(sample.chosen, len(sample.chosen))
+            else:
+                once_more = ((page, one) for page in pages for one in page.listed())
+                asking.ask(once_more, checking.listed.total())
         remembered = findings.sorted()
         rows.set_places(remembered, pages, sources, request.site)
     except (KeyboardInterrupt, SystemExit, Stopped) as stop:
@@ -212,11 +211,3 @@ def _remembered(
         if text := rows.moved_alone(former.get(name, {}), remembered):
             findings.add(MOVES_ALONE, name, text=text)
     return now
-
-
-def _of_documents(
-    pages: Iterable[ListedDocument],
-) -> Iterator[tuple[ListedDocument, Entry]]:
-    """Yield all entries once more."""
-    for page in pages:
-        yield from ((page, entry) for entry in page.listed())
