@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.sites import AdminSite
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
-from django.template.response import SimpleTemplateResponse
+from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import path, reverse
 from django.utils import formats, timezone
 from django.utils.html import format_html
@@ -337,6 +338,14 @@ class Exported(ReadOnly):
         except IncorrectLookupParameters:
             return redirect("..")
         return csv_of(f"sitemap-{self.opts.model_name}", rows, self.columns)
+
+
+def page_of(
+    request: HttpRequest, site: AdminSite, name: str, **context: Any
+) -> TemplateResponse:
+    """Return a further page of the admin, by the name of its template."""
+    context = {**site.each_context(request), "subtitle": None, **context}
+    return TemplateResponse(request, f"django_sitemaps_plus/admin/{name}.html", context)
 
 
 def chosen_site(request: HttpRequest) -> Site:

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib.admin.sites import AdminSite
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
 from django_sitemaps_plus.delivery.engines import engines
@@ -14,6 +13,7 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.health.check import check
 
 from . import display
+from .base import page_of
 
 
 def check_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
@@ -27,16 +27,10 @@ def check_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
         lines = [_line(of, one) for of, one in grave]
     except ConfigurationError as error:
         problem = str(error)
-    context = {
-        **admin_site.each_context(request),
-        "title": gettext("Check of site and search engines"),
-        "subtitle": None,
-        "lines": lines,
-        "problem": problem,
-        "is_ready": bool(lines) and all(one.is_good for _, one in found),
-    }
-    template = "django_sitemaps_plus/admin/check.html"
-    return TemplateResponse(request, template, context)
+    is_ready = bool(lines) and all(one.is_good for _, one in found)
+    shown = {"lines": lines, "problem": problem, "is_ready": is_ready}
+    title = gettext("Check of site and search engines")
+    return page_of(request, admin_site, "check", title=title, **shown)
 
 
 def _line(of: str, one: Any) -> dict[str, str]:

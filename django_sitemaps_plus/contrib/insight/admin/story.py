@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from django.contrib.admin.sites import AdminSite
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
@@ -37,7 +36,7 @@ from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import display
-from .base import ShownPage, said
+from .base import ShownPage, page_of, said
 from .entered import alike, stored_location
 
 #: Events, submissions and readers that are shown, the newest first.
@@ -70,17 +69,10 @@ def story_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
             story = _Teller(request, admin_site, site).story(entered)
         except LocationError as error:
             problem = str(error)
-    context = {
-        **admin_site.each_context(request),
-        "title": gettext("The story of a URL"),
-        "subtitle": None,
-        "story": story,
-        "problem": problem,
-        "sitemaps_url": entered,
-        "sitemaps_example": f"{site.origin}{site.prefix}…",
-    }
-    template = "django_sitemaps_plus/admin/story.html"
-    return TemplateResponse(request, template, context)
+    example = f"{site.origin}{site.prefix}…"
+    search = {"sitemaps_url": entered, "sitemaps_example": example}
+    shown = {"title": gettext("The story of a URL"), "story": story, **search}
+    return page_of(request, admin_site, "story", problem=problem, **shown)
 
 
 class _Teller:
