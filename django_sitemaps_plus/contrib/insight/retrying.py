@@ -9,11 +9,7 @@ from django.db.models.functions import Greatest
 
 from django_sitemaps_plus.db import parts
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.outbox import (
-    Notice,
-    locked,
-    put,
-)
+from django_sitemaps_plus.delivery.outbox import Notice, locked, put
 from django_sitemaps_plus.models import EngineState, Submission
 
 #: Submissions that one action in the admin retries.

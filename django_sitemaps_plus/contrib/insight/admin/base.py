@@ -247,12 +247,9 @@ class ReadOnly(Base):
 
     def get_urls(self) -> list[Any]:
         """Add the further pages."""
+        wrap = self.admin_site.admin_view
         added = [
-            path(
-                f"{name}/",
-                self.admin_site.admin_view(getattr(self, view)),
-                name=f"sitemaps_plus_{name}",
-            )
+            path(f"{name}/", wrap(getattr(self, view)), name=f"sitemaps_plus_{name}")
             for name, view in self.views.items()
         ]
         return [*added, *super().get_urls()]

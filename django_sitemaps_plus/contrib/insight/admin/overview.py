@@ -7,6 +7,7 @@ there are. What a user may not view is not read.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from django.db.models import Count, Max, Sum
@@ -173,8 +174,7 @@ def _readers(page: ShownPage) -> list[dict[str, str]]:
 
 
 def _readers_off() -> str:
-    try:
-        is_on = bool(get_settings().BACKGROUND)
-    except ConfigurationError:
-        return ""
-    return "" if is_on else gettext("Readers are not counted: BACKGROUND is off.")
+    with suppress(ConfigurationError):
+        if not get_settings().BACKGROUND:
+            return gettext("Readers are not counted: BACKGROUND is off.")
+    return ""

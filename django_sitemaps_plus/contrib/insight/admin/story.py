@@ -292,10 +292,8 @@ def _submission(row: Any) -> dict[str, Any]:
 
 def _readers(found: FoundPlaces) -> Iterator[dict[str, Any]]:
     """Yield who has read the pages on which the URL is listed."""
-    numbers = {
-        f"sitemap-{place.page_name}.xml" for place in found.found if place.is_listed
-    }
-    rows = reads().filter(document__in=numbers).order_by("-last_at")[:_SHOWN]
+    names = {f"sitemap-{place.page_name}.xml" for place in _listed(found)}
+    rows = reads().filter(document__in=names).order_by("-last_at")[:_SHOWN]
     for row in rows:
         yield {
             "crawler": row.crawler or gettext("other clients"),
