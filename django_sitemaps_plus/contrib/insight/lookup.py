@@ -130,13 +130,10 @@ def _rows(
     key = source.key
     if key is None:
         return
-    texts = {
-        key.dumps(value): None
-        for language in source.languages
-        for value in keys_of(source, source.sitemap.items(), location, site, language)
-    }
-    if not texts:
+    values = keys_of(source, source.sitemap.items(), location, site)
+    if not values:
         return
+    texts = dict.fromkeys(map(key.dumps, values))
     own = site.with_scheme(source.sitemap.protocol)
     with_url = [
         text
@@ -178,36 +175,38 @@ def _place(
 
 
 def keys_of(
-    source: SectionSource,
-    items: QuerySet[Any],
-    location: str,
-    site: SiteAddress,
-    language: str | None,
+    source: SectionSource, items: QuerySet[Any], location: str, site: SiteAddress
 ) -> list[Any]:
     """Return the keys of those rows whose columns have the values of a path."""
-    columns = columns_of(source, items.model, location, site, language)
-    if source.key is None or not columns:
-        return []
+    every = columns_of(source, items.model, location, site)
+    return list(
+        dict.fromkeys(key for one in every for key in keys_by(source, items, one))
+    )
+
+
+def keys_by(
+    source: SectionSource, items: QuerySet[Any], columns: Mapping[str, Any]
+) -> list[Any]:
+    """Return the keys of some rows of a section that has keys, by their columns."""
+    key: Any = source.key
     try:
         rows = items.using(source.database).order_by().filter(**columns)
-        return list(source.key.values(rows)[:_ROWS])
+        return list(key.values(rows)[:_ROWS])
     except Exception:
         # A value that the column cannot have, a router of the project's own.
         return []
 
 
 def columns_of(
-    source: SectionSource,
-    model: type[Model],
-    location: str,
-    site: SiteAddress,
-    language: str | None,
-) -> Mapping[str, Any]:
-    """Return values by column, by which rows of a location are found, if any are."""
-    with source.context(site, language):
-        columns = _columns(source, unquote(location.partition("?")[0]), site)
-    # Whoever searches must not have a large table read from end to end.
-    return columns if any(_is_indexed(model, name) for name in columns) else {}
+    source: SectionSource, model: type[Model], location: str, site: SiteAddress
+) -> Iterator[Mapping[str, Any]]:
+    """Yield values by column, by which rows of a location are found, by language."""
+    for language in source.languages:
+        with source.context(site, language):
+            columns = _columns(source, unquote(location.partition("?")[0]), site)
+        # Whoever searches must not have a large table read from end to end.
+        if any(_is_indexed(model, name) for name in columns):
+            yield columns
 
 
 def view_of(location: str, site: SiteAddress) -> str:

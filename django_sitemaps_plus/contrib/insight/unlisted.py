@@ -16,7 +16,7 @@ from django_sitemaps_plus.serving.index import usable
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from .lookup import columns_of, keys_of
+from .lookup import columns_of, keys_by, keys_of
 
 
 class Why(enum.Enum):
@@ -44,12 +44,7 @@ class Unlisted:
 def unlisted(location: str, site: SiteAddress) -> Iterator[Unlisted]:
     """Yield the rows that have a location and are not listed, by section."""
     for source, key, every in _with_key():
-        values = {
-            value: None
-            for language in source.languages
-            for value in keys_of(source, every, location, site, language)
-        }
-        for value in values:
+        for value in keys_of(source, every, location, site):
             row = every.filter(key.among([value])).first()
             if row is not None:
                 for why, detail in _reasons(source, key, value, site, location):
@@ -59,9 +54,8 @@ def unlisted(location: str, site: SiteAddress) -> Iterator[Unlisted]:
 def rowless(location: str, site: SiteAddress) -> Iterator[tuple[str, str]]:
     """Yield the sections that look for a row of a location, and what none has."""
     for source, _, every in _with_key():
-        for language in source.languages:
-            columns = columns_of(source, every.model, location, site, language)
-            if columns and not keys_of(source, every, location, site, language):
+        for columns in columns_of(source, every.model, location, site):
+            if not keys_by(source, every, columns):
                 yield source.name, " ".join(f"{k} {v}" for k, v in columns.items())
                 break
 
