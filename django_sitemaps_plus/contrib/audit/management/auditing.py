@@ -139,13 +139,8 @@ def crawl(command: SitemapsCommand, options: Mapping[str, Any]) -> Result:
     """Read the sitemaps as crawlers do, and store what is wrong."""
     label, text = "Reading sitemaps as a crawler", "{:,} of {:,} files read"
     with progress(command, label, text) as show:
-        rate = options["rate"] or _RATE
-        most = options["sample"]
-        return Result(
-            *crawler.crawl_and_store(
-                compared_site(), rate=rate, most=most, progress=show
-            )
-        )
+        how = {"rate": options["rate"] or _RATE, "most": options["sample"]}
+        return Result(*crawler.crawl_and_store(compared_site(), progress=show, **how))
 
 
 _ASKED = (("asked", "Fetching URLs", "{:,} of {:,} URLs fetched"),)
@@ -174,23 +169,18 @@ def _sum(numbers: Mapping[str, int]) -> str:
 def as_dict(result: Result) -> dict[str, Any]:
     """Return what an audit found, for JSON."""
     audit = result.audit
-    return {
-        "urls": audit.urls,
-        "fetched": audit.fetched_urls,
-        "missed": audit.missed,
-        "errors": audit.errors,
-        "warnings": audit.warnings,
-        "times": audit.times,
-        "counts": audit.counts,
-        "findings": [
-            {"id": one.kind, "level": one.level, "fix": one.about.fix}
-            | {name: getattr(one, name) for name in _FIELDS}
-            for one in result.findings
-        ],
-    }
+    numbers = {"urls": audit.urls, "fetched": audit.fetched_urls}
+    findings = [
+        {"id": one.kind, "level": one.level, "fix": one.about.fix}
+        | {name: getattr(one, name) for name in _OF_FINDING}
+        for one in result.findings
+    ]
+    said = {name: getattr(audit, name) for name in _OF_AUDIT}
+    return {**numbers, **said, "findings": findings}
 
 
-_FIELDS = ("section", "page", "url", "text", "row")
+_OF_AUDIT = ("missed", "errors", "warnings", "times", "counts")
+_OF_FINDING = ("section", "page", "url", "text", "row")
 
 
 def audit_table(result: Result) -> Iterator[str]:
