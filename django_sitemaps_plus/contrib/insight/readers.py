@@ -175,11 +175,11 @@ def _write(some: Mapping[_Key, _Counted]) -> None:
 
 def _of_today(some: Mapping[_Key, _Counted]) -> Mapping[history.Name, int]:
     """Return the same by crawler and status, for the chart."""
-    found: Counter[history.Name] = Counter()
+    found = Counter[history.Name]()
     for key, counted in some.items():
-        for status, number in (("200", counted.full), ("304", counted.unchanged)):
-            name = history.Name(key.site, history.Topic.READS, key.crawler, status)
-            found[name] += number
+        name = history.Name(key.site, history.Topic.READS, key.crawler)
+        found[name._replace(outcome="200")] += counted.full
+        found[name._replace(outcome="304")] += counted.unchanged
     return found
 
 

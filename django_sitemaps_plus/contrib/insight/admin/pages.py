@@ -254,16 +254,12 @@ class PageAdmin(base.ReadOnly):
             _("Whole file (200)"),
             _("Unchanged (304)"),
         )
-        rows = reads().filter(document=f"sitemap-{page}.xml").order_by("-last_at")
-        cells = [
-            (
-                row.crawler or gettext("other clients"),
-                display.ago(row.last_at),
-                display.number(row.full),
-                display.number(row.unchanged),
-            )
-            for row in rows
-        ]
+        cells = []
+        rows = reads().filter(document=f"sitemap-{page}.xml")
+        for row in rows.order_by("-last_at"):
+            who = row.crawler or gettext("other clients")
+            counts = display.number(row.full), display.number(row.unchanged)
+            cells.append((who, display.ago(row.last_at), *counts))
         return display.table(heads, cells)
 
     @admin.action(
