@@ -89,10 +89,8 @@ class Checking:
         body = document.read()
         if not body:
             if document.page is not None:
-                self._add(
-                    document,
-                    Problem(NOT_BUILT, "its stored bytes are missing or damaged"),
-                )
+                text = "its stored bytes are missing or damaged"
+                self._add(document, Problem(NOT_BUILT, text))
             return
         entries = news = 0
         try:
