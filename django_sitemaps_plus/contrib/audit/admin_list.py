@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.protocol.dates import moment
@@ -21,7 +20,7 @@ from .queries import newest_findings, url_digest
 
 
 def _title(kind: str) -> str:
-    return gettext(known()[kind].title) if kind in known() else kind
+    return known()[kind].translated_title if kind in known() else kind
 
 
 def _filters(base: Any, display: Any) -> list[type[Any]]:
@@ -105,7 +104,7 @@ def finding_admin(base: Any, display: Any) -> type[Any]:
             _("section"): attrgetter("section"),
             _("page"): attrgetter("page"),
             _("key"): attrgetter("row"),
-            _("what to do"): lambda row: gettext(row.about.fix),
+            _("what to do"): attrgetter("about.translated_fix"),
             _("how"): lambda row: MODES[row.audit.fetched],
             # As a spreadsheet reads it, in UTC.
             _("when"): lambda row: f"{moment(row.audit.finished_at):%F %T}",
@@ -115,7 +114,7 @@ def finding_admin(base: Any, display: Any) -> type[Any]:
         address = display.column("url", _("URL"), lambda url: url and display.link(url))
         text_shown = display.column("text", _("details"), lambda text: text or "–")
         where = display.column("page", _("page"), lambda page: page or "–")
-        fix = display.column("about", _("what to do"), lambda kind: gettext(kind.fix))
+        fix = display.column("about", _("what to do"), attrgetter("translated_fix"))
         mode = display.column("audit", _("how"), lambda audit: MODES[audit.fetched])
         found_ago = display.column(
             "audit", _("when"), lambda audit: display.ago(audit.finished_at)

@@ -14,6 +14,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Final
 
+from django.utils import translation
+
 from django_sitemaps_plus.health.alerts import Alert
 from django_sitemaps_plus.protocol.errors import page
 
@@ -43,6 +45,16 @@ class FindingKind:
     def see(self) -> str:
         """The sentence that names the place in the documentation."""
         return f"See {page('audit', self.number)}."
+
+    @property
+    def translated_title(self) -> str:
+        """The title in the language that is active."""
+        return translation.gettext(self.title)
+
+    @property
+    def translated_fix(self) -> str:
+        """What to do about it, in the language that is active."""
+        return translation.gettext(self.fix)
 
 
 _declared: Final[dict[str, FindingKind]] = {}

@@ -52,7 +52,7 @@ class Look:
     def found(self, level: str) -> str:
         """Return how many errors or warnings it found, and how many of each kind."""
         kinds = {
-            gettext(one.title): number(self.counts[one.id].total())
+            one.translated_title: number(self.counts[one.id].total())
             for one in known().values()
             if one.level == level and one.id in self.counts
         }

@@ -41,12 +41,12 @@ def site_panel(page: AdminPage) -> str:
         "findings": [
             {
                 "level": display.state(display.LEVELS[kind.level], kind.level),
-                "title": gettext(kind.title),
+                "title": kind.translated_title,
                 "number": display.number(by_section.total()),
                 "new": new[kind.id] and display.number(new[kind.id]),
                 "link": page.list(Finding, f"kind={kind.id}"),
                 "sections": ", ".join(filter(None, by_section)) or "–",
-                "fix": gettext(kind.fix),
+                "fix": kind.translated_fix,
             }
             for kind, by_section in sorted(
                 found, key=lambda item: item[0].level != Alert.ERROR
@@ -62,10 +62,10 @@ def of_url(page: AdminPage, url: str, sections: Mapping[str, float]) -> str:
     found = [
         {
             "level": display.state(display.LEVELS[finding.level], finding.level),
-            "title": gettext(finding.about.title),
+            "title": finding.about.translated_title,
             "text": finding.text,
             "id": finding.kind,
-            "fix": gettext(finding.about.fix),
+            "fix": finding.about.translated_fix,
         }
         for finding in findings_of(url)
     ]
