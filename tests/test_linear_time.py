@@ -35,7 +35,7 @@ from tests.support.linear_time import (
 def engine_answer(text: str, kind: str = "text/html") -> None:
     response = Response(status=200, headers={"content-type": kind}, body=text.encode())
     explained(response, "It", "the URLs")
-    explained(response, "It", "the sitemap", takes="page")
+    explained(response, "It", "the sitemap", promised="page")
 
 
 def engine_fields(text: str) -> None:

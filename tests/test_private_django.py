@@ -55,6 +55,10 @@ PRIVATE: dict[str, dict[str, str]] = {
             "rendering/related_rows sitemaps/attributes sitemaps/sections"
         ),
         "sitemap._location": "checks/locations rendering/reader",
+        "_location": (
+            "checks/locations rendering/reader sitemaps/as_columns sitemaps/classes "
+            "sitemaps/sections"
+        ),
     },
     "django.core.checks.CheckMessage": {
         "is_silenced": "contrib/audit/management/commands/check_sitemaps",

@@ -367,8 +367,9 @@ def _read(response: HTTPResponse, limit: int, clock: _Clock) -> tuple[bytes, str
 # proxies answer 400. So ``explained()`` believes a success, or a refusal for good, only
 # with the body that the protocol promises.
 
-#: What a success may have besides nothing: JSON, any text, or also a web page.
-Takes: TypeAlias = Literal["JSON", "text", "page"]
+#: Whether a body is what the protocol promises; where it promises none, what a success
+#: may have besides nothing: JSON, any text, or also a web page.
+Promised: TypeAlias = bool | Literal["JSON", "text", "page"]
 
 #: Names under which JSON says whether it succeeded, or has a status of its own.
 _SUCCESS = re.compile("(?:is_?)?(?:ok|success(?:ful)?|succeeded)")
@@ -419,21 +420,21 @@ def explained(
     option: str = "endpoint",
     proof: str = "",
     rejected: Collection[int] = (400, _TOO_LARGE, 422),
-    promised: bool | None = None,
-    takes: Takes = "text",
+    promised: Promised = "text",
 ) -> tuple[Outcome, str]:
     """
     Return what a response means by its status, and the sentence that says it.
 
     ``what`` was sent to ``name``, at the address that ``option`` has, and proved by the
     option ``proof``. ``code`` is what the engine itself calls an error. ``promised`` is
-    whether the body is what the protocol promises with this status. None if it promises
-    none: then a success may have what ``takes`` says, and nothing that names an error.
+    whether the body is what the protocol promises with this status. Where it promises
+    none: "JSON", "text" or "page" (also a web page), which a success may have, and
+    nothing that names an error.
     """
     status = response.status
     shown = f"{status} {code}".strip()
     if response.is_success or (status in rejected and status != _TOO_LARGE):
-        doubt = _doubt(response, shown, option, promised, takes)
+        doubt = _doubt(response, shown, option, promised)
         if doubt:
             return Outcome.UNAVAILABLE, f"{name} {doubt}"
     if response.is_success:
@@ -462,20 +463,18 @@ def explained(
     return Outcome.UNAVAILABLE, f"{name} {problem}"
 
 
-def _doubt(
-    response: Response, shown: str, option: str, promised: bool | None, takes: Takes
-) -> str:
+def _doubt(response: Response, shown: str, option: str, promised: Promised) -> str:
     """Return why an answer is not the engine's word; empty if it may be."""
     if response.flaw:
         return f"answers ({shown}), but not to the end. {response.flaw}"
-    is_open = promised is None and response.is_success
+    is_open = isinstance(promised, str) and response.is_success
     if response.is_login:
         problem = "with a login page"
-    elif response.is_html and takes != "page":
+    elif response.is_html and promised != "page":
         problem = "with a web page"
     elif not response.is_readable:
         problem = "with something that is not text"
-    elif promised is False or (is_open and not _is_taken(response, takes)):
+    elif promised is False or (is_open and not _is_taken(response, promised)):
         problem = "not as its protocol says"
     elif is_open and _names_error(response):
         problem = "with an error"
@@ -484,7 +483,7 @@ def _doubt(
     return f"answers {problem} ({shown}): check {option!r}."
 
 
-def _is_taken(response: Response, takes: Takes) -> bool:
+def _is_taken(response: Response, takes: Promised) -> bool:
     """Return whether a body is nothing, JSON or, unless only that is taken, a text."""
     text = response.text.strip()
     must_be = bool(text) if takes == "JSON" else text.startswith(("{", "["))

@@ -253,7 +253,7 @@ class IndexNow(Engine):
     ) -> tuple[Answer, bool]:
         status, text = response.status, response.text.lower()
         wait: float | None = response.retry_after
-        outcome, message = explained(response, name, "the URLs", takes="JSON")
+        outcome, message = explained(response, name, "the URLs", promised="JSON")
         is_final, is_divisible = outcome != Outcome.UNAVAILABLE, False
         if outcome == Outcome.ACCEPTED:
             wait = None

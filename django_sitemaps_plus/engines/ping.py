@@ -91,7 +91,7 @@ class Ping(Engine):
             "the sitemap",
             option="url",
             rejected=(400, 413, 414, 422),
-            takes="page",
+            promised="page",
         )
         return self._answer_to(response, outcome, message)
 

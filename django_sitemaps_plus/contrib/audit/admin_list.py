@@ -18,9 +18,6 @@ from .looks import MODES
 from .models import Finding
 from .queries import newest_findings, url_digest
 
-#: Stands in an address for the mode in which nothing is fetched.
-_NOTHING = "-"
-
 
 def _title(kind: str) -> str:
     return known()[kind].translated_title if kind in known() else kind
@@ -59,13 +56,7 @@ def _filters(base: Any, display: Any) -> list[type[Any]]:
 
         def lookups(self, request: HttpRequest, model_admin: Any) -> list[Any]:
             """Return the modes."""
-            return [(str(mode) or _NOTHING, word) for mode, word in MODES.items()]
-
-        def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
-            """Narrow the list down."""
-            if self.value() == _NOTHING:
-                return queryset.filter(audit__fetched="")
-            return super().queryset(request, queryset)
+            return [(str(mode) or self.EMPTY, word) for mode, word in MODES.items()]
 
     class NewFilter(base.FieldFilter):  # type: ignore[misc]  # a base that is given
         """What the audit before did not find."""

@@ -11,6 +11,5 @@ class AuditConfig(hooks.FurtherAppConfig):
     name = "django_sitemaps_plus.contrib.audit"
     label = "sitemaps_plus_audit"
     verbose_name = "Sitemaps: audit"
-    default = True
     #: Where the core finds the hooks of this app: see ``django_sitemaps_plus.hooks``.
     sitemaps_plus = "django_sitemaps_plus.contrib.audit.hooks"

@@ -87,8 +87,7 @@ class Asking:
             seen = Answered(self.visit, entry.location, answer, *place)
             self._note(page, entry, look(seen))
             if not answer.failure:
-                times = self.seconds.setdefault(page.section, array("d"))
-                times.append(answer.seconds)
+                self.seconds.setdefault(page.section, array("d")).append(answer.seconds)
             self.done += 1
             self.progress(self.done, self.total)
             _go_on(entry.location, answer)

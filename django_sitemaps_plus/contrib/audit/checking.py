@@ -52,8 +52,6 @@ class Checking:
 
     findings: Findings
     sections: Mapping[str, AuditedSection]
-    #: The sections of news: their URLs are listed by other sections too.
-    news: Collection[str] = ()
     sample: Sample | None = None
     #: Whether these are all documents of the site.
     is_whole: bool = False
@@ -91,10 +89,8 @@ class Checking:
         body = document.read()
         if not body:
             if document.page is not None:
-                self._add(
-                    document,
-                    Problem(NOT_BUILT, "its stored bytes are missing or damaged"),
-                )
+                text = "its stored bytes are missing or damaged"
+                self._add(document, Problem(NOT_BUILT, text))
             return
         entries = news = 0
         try:
@@ -123,20 +119,16 @@ class Checking:
         self, document: ListedDocument, batch: EntryBatch, together: Together
     ) -> None:
         """Note what is wrong with some entries, and remember what they have."""
-        name = document.section
+        section = self.sections[document.section]
+        urls, lastmods, special, *_ = batch
+        read_at = document.read_at
         seen = Listed(
-            self.sections[name],
-            document.name,
-            batch.urls,
-            batch.lastmods,
-            batch.special,
-            document.read_at,
-            together,
+            section, document.name, urls, lastmods, special, read_at, together
         )
         for problem in look(seen):
             self._add(document, problem)
-        number = list(self.sections).index(name)
-        together.add(~number if name in self.news else number, seen.urls, seen.text)
+        number = list(self.sections).index(document.section)
+        together.add(~number if section.is_news else number, seen.urls, seen.text)
         if self.sample is not None:
             self.sample.see(document, batch)
 
@@ -151,7 +143,7 @@ class Checking:
         links: dict[str, set[str]] = {}
         languages: dict[str, dict[str, Place]] = {}
         for document in documents:
-            is_news = document.section in self.news
+            is_news = self.sections[document.section].is_news
             place = Place(document.section, document.name, is_news)
             for entry in document.listed():
                 url = entry.location

@@ -58,8 +58,6 @@ class Known:
     #: The pages that the site has, by their addresses.
     pages: Mapping[str, tuple[SectionSource, int]]
     site: SiteAddress
-    #: Whether all that it lists is stored: of sections by position nothing is.
-    is_stored: bool
 
     def age_of(
         self, answer: FetchedAnswer, there: Sequence[Entry], expected: Sequence[Entry]
@@ -69,11 +67,8 @@ class Known:
 
         Of an index, only the newest change is known of the pages that differ.
         """
-        copied, was, now = (
-            copied_at(answer, there),
-            by_location(there),
-            by_location(expected),
-        )
+        copied = copied_at(answer, there)
+        was, now = by_location(there), by_location(expected)
         different = [one for one in {**was, **now} if was.get(one) != now.get(one)]
         is_index = any(entry.is_sitemap for entry in expected)
         newer = {
@@ -101,13 +96,13 @@ class Known:
             # Nothing else is known of indexes, nor of what is not stored.
             known += [at for one, at in newer.items() if one in was]
             explained |= {*newer}
-        is_former, stored = (
-            explained.issuperset(different),
-            time.time() - UrlChange.stored_for(),
-        )
-        may_be = is_alike(was, now) and (not self.is_stored or copied < stored)
-        if may_be and self.is_stored and not is_former:
-            known.append(stored)
+        is_former = explained.issuperset(different)
+        since = time.time() - UrlChange.stored_for()
+        # Of sections by position nothing is stored.
+        is_stored = all(source.key is not None for source, _ in self.pages.values())
+        may_be = is_alike(was, now) and (not is_stored or copied < since)
+        if may_be and is_stored and not is_former:
+            known.append(since)
         return Age(min(known, default=None), is_former, may_be)
 
     def _first_built(
@@ -115,12 +110,8 @@ class Known:
     ) -> Iterator[tuple[str, float]]:
         """Yield what pages list that were built first since then, which is no event."""
         rows = Page.objects.on_site().filter(unknown_at__gt=since)
-        new = {
-            (name, number): at
-            for name, number, at in rows.values_list(
-                "section__name", "number", "unknown_at"
-            )
-        }
+        columns = "section__name", "number", "unknown_at"
+        new = {(name, number): at for name, number, at in rows.values_list(*columns)}
         for location, (source, number) in self.pages.items():
             if (at := new.get((source.name, number))) is None:
                 continue
@@ -163,7 +154,10 @@ def _happened(
 ) -> dict[str, float]:
     """Return when something happened first to URLs that a copy does not have yet."""
     first: dict[str, float] = {}
-    for urls in _some(islice(locations, _MOST)):
+    for some in parts(islice(locations, _MOST)):
+        urls = {
+            digest_of(url.removeprefix("://".join(origin_of(url)))): url for url in some
+        }
         rows = UrlChange.objects.on_site().filter(digest__in=list(urls), at__gt=copied)
         for digest, kind, lastmod, at in rows.order_by("-at").values_list(
             "digest", "kind", "lastmod", "at"
@@ -173,14 +167,3 @@ def _happened(
             if not (is_there and lastmod and was[url].lastmod == lastmod):
                 first[url] = at
     return first
-
-
-def _some(urls: Iterator[str]) -> Iterator[dict[str, str]]:
-    """Yield URLs by the digests of their locations, as many as one statement takes."""
-    for some in parts(urls):
-        yield {digest_of(_location(url)): url for url in some}
-
-
-def _location(url: str) -> str:
-    """Return the location of a URL of the site."""
-    return url.removeprefix("://".join(origin_of(url)))

@@ -8,6 +8,7 @@ another host, another database.
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,11 +28,10 @@ from django_sitemaps_plus.serving.robots import others_in_robots
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
-from .asking import Progress
-from .copies import Age, Known
+from .asking import Pace, Progress
+from .copies import Known
 from .entries import Entry
 from .findings import Findings
-from .kinds import ERROR, WARNING
 from .models import Audit, Finding
 from .rules import Answered, Arrived, FetchedAnswer, Problem, Visit, arrivals, look
 from .rules.answers import MOVED
@@ -88,7 +88,7 @@ class Crawl:
     #: The families that the host has addresses of.
     families: Sequence[str]
     #: Seconds for all of it, and requests a second; None: no limit.
-    seconds: float | None = None
+    seconds: float = math.inf
     rate: float | None = None
     #: How many files of the index are read, by turns by all clients; None: all.
     most: int | None = None
@@ -115,8 +115,8 @@ class Crawl:
 
     def run(self) -> tuple[Audit, list[Finding]]:
         """Return how the sitemaps arrive, and what is wrong; it is not stored yet."""
-        started, self._due = time.time(), time.monotonic()
-        self._end = None if self.seconds is None else self._due + self.seconds
+        started, self._pace = time.time(), Pace(self.rate)
+        self._end = time.monotonic() + self.seconds
         try:
             self._places = index.index_places(self.site)
             self._own = list(self._places)
@@ -132,17 +132,16 @@ class Crawl:
             self._files = self._files or [*index.page_places(self.site)]
         findings = self._findings()
         there = [*self._own, *self._files]
-        return Audit(
+        audit = Audit(
             started_at=started,
             finished_at=time.time(),
             fetched=Audit.Fetched.CRAWLED,
             urls=len(there),
             fetched_urls=len(set(there).intersection(self._asked)),
-            counts=findings.by_kind(),
-            errors=findings.total(ERROR),
-            warnings=findings.total(WARNING),
             missed=" ".join(self._missed),
-        ), findings.sorted()
+        )
+        audit.add_up(findings.by_kind())
+        return audit, findings.sorted()
 
     @property
     def clients(self) -> list[Client]:
@@ -236,11 +235,9 @@ class Crawl:
             way.append(target)
 
     def _paced(self, url: str, client: Client) -> FetchedAnswer:
-        if self._end is not None and time.monotonic() > self._end:
+        if time.monotonic() > self._end:
             raise _TimeIsUpError
-        if self.rate is not None:
-            time.sleep(max(0.0, self._due - time.monotonic()))
-            self._due = max(self._due, time.monotonic()) + 1 / self.rate
+        self._pace.wait()
         self._asked.setdefault(url, {})[client] = None
         answer = self.ask(url, client)
         self._failures = self._failures + 1 if answer.failure else 0
@@ -359,25 +356,19 @@ class Crawl:
                 # But for one that ignores the query.
                 by_cache = is_right or arrivals.is_from_cache(there)
                 by_cache_or_us = by_cache or arrivals.is_sent_by_django(there)
-                if (age.is_former and by_cache_or_us) or (age.may_be and by_cache):
-                    yield from self._of_copy(url, answer, entries, wanted, age)
-                else:
-                    yield arrivals.of_difference(entries, wanted)
+                difference = arrivals.of_difference(entries, wanted)
+                is_copy = age.is_former and by_cache_or_us
+                if not is_copy and not (age.may_be and by_cache):
+                    yield difference
+                    return
+                if age.since is None and "age" not in answer.headers:
+                    self._miss(
+                        f"{url} comes from a cache and is out of date: "
+                        f"{difference.text}."
+                    )
+                yield from arrivals.of_copy(answer, entries, wanted, age.since)
                 return
         self._miss(f"{url} was not compared: it changed each time that it was read.")
-
-    def _of_copy(
-        self,
-        url: str,
-        answer: FetchedAnswer,
-        entries: Sequence[Entry],
-        wanted: Sequence[Entry],
-        age: Age,
-    ) -> Iterator[Problem]:
-        if age.since is None and "age" not in answer.headers:
-            differs = arrivals.of_difference(entries, wanted).text
-            self._miss(f"{url} comes from a cache and is out of date: {differs}.")
-        yield from arrivals.of_copy(answer, entries, wanted, age.since)
 
     def _known(self, url: str, expected: Document) -> Known:
         """Return what is stored of the past of a document."""
@@ -388,8 +379,7 @@ class Crawl:
             pages = {
                 one: place for one, place in pages.items() if place[0].name == name
             }
-        is_stored = all(source.key is not None for source, _ in pages.values())
-        return Known(expected, pages, self.site, is_stored)
+        return Known(expected, pages, self.site)
 
     # Noting
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
 from django_sitemaps_plus.engines.base import CheckResult, TransportError
@@ -14,7 +15,7 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 from . import queries
 from .asking import Progress
 from .crawl import AGENTS, Client, Crawl
-from .kinds import ERROR, WARNING, known
+from .kinds import ERROR
 from .models import Audit, Finding
 from .rules import FetchedAnswer, crawlers
 from .rules.arrivals import SITEMAP_DISALLOWED
@@ -31,9 +32,10 @@ def check_as_crawler(
 
     ``private`` allows private addresses, and ``closed`` robots.txt to disallow it.
     """
-    crawl = _crawl(site, private=private)
-    crawl.seconds, crawl.most = _SHORT_IN_ALL, 1
-    crawl.ignored = (SITEMAP_DISALLOWED,) if closed else ()
+    ignored = (SITEMAP_DISALLOWED,) if closed else ()
+    crawl = _crawl(
+        site, private=private, seconds=_SHORT_IN_ALL, most=1, ignored=ignored
+    )
     audit, findings = crawl.run()
     queries.store(audit, [*findings, *_not_looked_at(audit)])
     results = [_result(finding) for finding in findings]
@@ -49,11 +51,10 @@ def check_as_crawler(
 def _not_looked_at(audit: Audit) -> Iterator[Finding]:
     """Yield what is known of pages since they were last fetched, and count it."""
     for former in queries.last_crawls()[:1]:
-        for kind in former.counts.keys() & {*crawlers.KINDS}:
-            audit.counts[kind] = former.counts[kind]
-            number = sum(audit.counts[kind].values())
-            audit.errors += number * (known()[kind].level == ERROR)
-            audit.warnings += number * (known()[kind].level == WARNING)
+        kept = {
+            one: former.counts[one] for one in crawlers.KINDS & former.counts.keys()
+        }
+        audit.add_up(audit.counts | kept)
         for finding in former.findings.filter(kind__in=crawlers.KINDS):
             finding.pk = None
             yield finding
@@ -63,9 +64,8 @@ def _result(finding: Finding) -> CheckResult:
     about = finding.about
     fix = f"{about.fix[0].upper()}{about.fix[1:]}. {about.see}"
     text = f"{finding.url}: {finding.text}."
-    if finding.level == ERROR:
-        return CheckResult.bad(text, fix)
-    return CheckResult.warning(text, fix)
+    tell = CheckResult.bad if finding.level == ERROR else CheckResult.warning
+    return tell(text, fix)
 
 
 def crawl_and_store(
@@ -76,14 +76,31 @@ def crawl_and_store(
 
     At ``rate`` requests a second; private addresses are allowed.
     """
-    crawl = _crawl(site, private=True)
-    crawl.rate, crawl.most, crawl.progress = rate, most, progress
+    crawl = _crawl(site, private=True, rate=rate, most=most, progress=progress)
     audit, findings = crawl.run()
     queries.store(audit, findings)
     return audit, findings
 
 
-def _crawl(site: SiteAddress, *, private: bool) -> Crawl:
+def answer_of(url: str, **options: Any) -> FetchedAnswer:
+    """Ask for a URL over the network; a failure is part of the answer."""
+    started = time.perf_counter()
+    try:
+        answer = send("GET", url, plain=True, **options)
+    except TransportError as error:
+        return FetchedAnswer(0, failure=str(error))
+    return FetchedAnswer(
+        answer.status,
+        answer.headers,
+        answer.body,
+        seconds=time.perf_counter() - started,
+        wait=(answer.retry_after or 0) if answer.status in (429, 503) else 0,
+        flaw=answer.flaw,
+        valid=answer.valid,
+    )
+
+
+def _crawl(site: SiteAddress, *, private: bool, **options: Any) -> Crawl:
     def ask(url: str, client: Client) -> FetchedAnswer:
         headers = {
             # It ends with our own name, so that nobody counts it as a crawler.
@@ -91,31 +108,17 @@ def _crawl(site: SiteAddress, *, private: bool) -> Crawl:
             "Accept": "*/*",
             "Accept-Encoding": "gzip",
         }
-        started = time.perf_counter()
-        try:
-            answer = send(
-                "GET",
-                url,
-                headers=headers,
-                timeout=CheckResult.TIMEOUT,
-                limit=MAX_BYTES,
-                plain=True,
-                public=not private,
-                family=client.family,
-            )
-        except TransportError as error:
-            return FetchedAnswer(0, failure=str(error))
-        return FetchedAnswer(
-            answer.status,
-            answer.headers,
-            answer.body,
-            seconds=time.perf_counter() - started,
-            flaw=answer.flaw,
-            valid=answer.valid,
+        return answer_of(
+            url,
+            headers=headers,
+            timeout=CheckResult.TIMEOUT,
+            limit=MAX_BYTES,
+            public=not private,
+            family=client.family,
         )
 
     try:
         known = families(urlsplit(str(site.origin)).hostname or "", CheckResult.TIMEOUT)
     except TransportError:
         known = ["IPv4"]  # the first request says what is wrong with the name
-    return Crawl(site, ask, known)
+    return Crawl(site, ask, known, **options)

@@ -25,6 +25,8 @@ from django_sitemaps_plus.protocol.limits import MAX_BYTES
 SITEMAP: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 _ALTERNATE: Final = "http://www.w3.org/1999/xhtml link"
 _SCHEMAS: Final = "http://www.google.com/schemas/sitemap"
+#: An entry's own elements beside its location.
+_OWN: Final = ("lastmod", "changefreq", "priority")
 #: Elements below the entry's own, and the texts of an entry that they belong to.
 _MEDIA: Final = {
     f"{_SCHEMAS}-news/0.9 publication_date": "published",
@@ -112,7 +114,7 @@ class EntryBatch(NamedTuple):
 
 def batches_of_page(body: bytes) -> Iterator[EntryBatch]:
     """Yield the entries of a page that this package wrote."""
-    for some in parts(_parts_of(body), _ENTRIES_AT_ONCE):
+    for some in parts(_ENTRY.findall(body.decode()), _ENTRIES_AT_ONCE):
         urls, lastmods, _, _, links, media = zip(*some, strict=True)
         has_more = any(links) or any(media)
         special = [_entry(one) for one in some if one[4] or one[5]] if has_more else []
@@ -124,19 +126,16 @@ def batches_of(entries: Iterator[Entry]) -> Iterator[EntryBatch]:
     """Yield entries that were read one by one."""
     for some in parts(entries, _ENTRIES_AT_ONCE):
         listed = [entry for entry in some if entry.location]
-        yield EntryBatch(
-            [entry.location for entry in listed],
-            [entry.lastmod for entry in listed],
-            listed,
-            listed.__getitem__,
-            any(entry.is_sitemap for entry in listed),
-            len(some) - len(listed),
-        )
+        urls = [entry.location for entry in listed]
+        lastmods = [entry.lastmod for entry in listed]
+        is_index = any(entry.is_sitemap for entry in listed)
+        lacking = len(some) - len(listed)
+        yield EntryBatch(urls, lastmods, listed, listed.__getitem__, is_index, lacking)
 
 
 def entries_of_page(body: bytes) -> Iterator[Entry]:
     """Yield the entries of a page that this package wrote."""
-    return map(_entry, _parts_of(body))
+    return map(_entry, _ENTRY.findall(body.decode()))
 
 
 def _entry_at(some: Sequence[_Part], number: int) -> Entry:
@@ -309,24 +308,12 @@ class _Parser:
         elif name in _MEDIA:
             self._media.setdefault(_MEDIA[name], []).append(text)
         elif self._depth == 2:
-            get = self._fields.get
-            media = {name: tuple(texts) for name, texts in self._media.items()}
-            (published,) = media.pop("published", ("",))[:1]
+            given: dict[str, Any] = {name: self._fields.get(name, "") for name in _OWN}
+            given |= {name: tuple(texts) for name, texts in self._media.items()}
+            (given["published"],) = given.get("published", ("",))[:1]
+            links, is_sitemap = tuple(self._links), self._root == "sitemapindex"
+            location = self._fields.get("loc", "")
             self._complete.append(
-                Entry(
-                    location=get("loc", ""),
-                    lastmod=get("lastmod", ""),
-                    changefreq=get("changefreq", ""),
-                    priority=get("priority", ""),
-                    alternates=tuple(self._links),
-                    published=published,
-                    is_sitemap=self._root == "sitemapindex",
-                    **media,
-                )
+                Entry(location, alternates=links, is_sitemap=is_sitemap, **given)
             )
         self._depth -= 1
-
-
-def _parts_of(body: bytes) -> list[tuple[str, str, str, str, str, str]]:
-    """Return location, lastmod, changefreq, priority, links and media of each entry."""
-    return _ENTRY.findall(body.decode())

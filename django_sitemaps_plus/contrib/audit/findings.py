@@ -22,7 +22,7 @@ class Findings:
         self._silenced = frozenset(silenced)
         self._first: dict[tuple[str, str], list[Finding]] = {}
         #: How many there are, by kind and section.
-        self.counts: Counter[tuple[str, str]] = Counter()
+        self.counts: dict[str, Counter[str]] = {}
 
     def add(self, kind: str, section: str = "", text: str = "", **fields: str) -> None:
         """Count a finding, and remember it if it is one of the first."""
@@ -37,18 +37,13 @@ class Findings:
 
     def note(self, problem: Problem, section: str = "", page: str = "") -> None:
         """Add what a rule found on a page, unless the problem says where it is."""
-        self.add(
-            problem.kind,
-            problem.section or section,
-            problem.text,
-            page=problem.page or page,
-            url=problem.url,
-        )
+        section, page = problem.section or section, problem.page or page
+        self.add(problem.kind, section, problem.text, page=page, url=problem.url)
 
     def more(self, kind: str, section: str, count: int) -> None:
         """Count findings that are not described."""
         if count and kind not in self._silenced:
-            self.counts[kind, section] += count
+            self.counts.setdefault(kind, Counter())[section] += count
 
     def sorted(self) -> list[Finding]:
         """Return what is remembered: errors first, then by kind and section."""
@@ -57,17 +52,9 @@ class Findings:
         )
         return [finding for key in keys for finding in self._first[key]]
 
-    def total(self, level: str) -> int:
-        """Return how many findings of a level there are."""
-        return sum(
-            count
-            for (kind, _), count in self.counts.items()
-            if known()[kind].level == level
-        )
-
     def by_kind(self) -> dict[str, dict[str, int]]:
         """Return how many there are: by kind, then by section."""
-        counts: dict[str, dict[str, int]] = {}
-        for (kind, section), count in sorted(self.counts.items()):
-            counts.setdefault(kind, {})[section] = count
-        return counts
+        return {
+            kind: dict(sorted(some.items()))
+            for kind, some in sorted(self.counts.items())
+        }

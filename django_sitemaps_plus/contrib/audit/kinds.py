@@ -91,6 +91,12 @@ def known() -> Mapping[str, FindingKind]:
     return dict(sorted(_declared.items()))
 
 
+def number_of(level: str, counts: Mapping[str, Mapping[str, int]]) -> int:
+    """Return how much of a level was found, of counts by kind and section."""
+    of_level = (some for kind, some in counts.items() if known()[kind].level == level)
+    return sum(sum(some.values()) for some in of_level)
+
+
 @cache
 def fetched() -> frozenset[str]:
     """Return the kinds that are found only where URLs are fetched."""

@@ -16,7 +16,7 @@ from operator import attrgetter
 from django.db import Error as DatabaseError
 
 from django_sitemaps_plus.exceptions import SitemapsPlusError, describe
-from django_sitemaps_plus.models import Page, Section
+from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.serving.documents import page_document
 from django_sitemaps_plus.serving.index import why_unusable
@@ -83,15 +83,9 @@ def _pages(section: SectionSource) -> list[Page]:
     """Return a section's pages in their order, without what is not needed."""
     columns = ("section", "section__name", "number", "position", "checksum")
     more = "read_at", "bad", "problems", "lower"
-    return [
-        page
-        for row in Section.objects.on_site().filter(
-            name=section.name, key=section.signature
-        )
-        for page in row.pages.order_by("position")
-        .select_related("section")
-        .only(*columns, *more)
-    ]
+    rows = Page.objects.on_site(section.name).filter(section__key=section.signature)
+    ordered = rows.select_related("section").order_by("position")
+    return list(ordered.only(*columns, *more))
 
 
 def _stored(page: Page, site: SiteAddress) -> bytes:

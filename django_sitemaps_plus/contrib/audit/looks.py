@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.health.words import number
 
-from .kinds import ERROR, WARNING, known
+from .kinds import LEVELS, WARNING, known, number_of
 from .models import Audit
 from .queries import last_crawls, verdicts
 
@@ -47,18 +47,10 @@ class Look:
 
     def number_of(self, level: str) -> int:
         """Return how many errors or warnings it found."""
-        return sum(
-            counts.total()
-            for kind, counts in self.counts.items()
-            if known()[kind].level == level
-        )
+        return number_of(level, self.counts)
 
     def found(self, level: str) -> str:
         """Return how many errors or warnings it found, and how many of each kind."""
-        count = self.number_of(level)
-        text = ngettext("%s error", "%s errors", count)
-        if level == WARNING:
-            text = ngettext("%s warning", "%s warnings", count)
         kinds = {
             one.translated_title: number(self.counts[one.id].total())
             for one in known().values()
@@ -68,7 +60,14 @@ class Look:
         titles = (
             [f"{one} ({kinds[one]})" for one in kinds] if len(kinds) > 1 else [*kinds]
         )
-        return f"{text % number(count)}: {', '.join(titles)}"
+        return f"{self._counted(level)}: {', '.join(titles)}"
+
+    def _counted(self, level: str) -> str:
+        count = self.number_of(level)
+        text = ngettext("%s error", "%s errors", count)
+        if level == WARNING:
+            text = ngettext("%s warning", "%s warnings", count)
+        return text % number(count)
 
     @property
     def of(self) -> str:
@@ -90,12 +89,7 @@ class Look:
     @property
     def result(self) -> str:
         """How many errors and warnings there are."""
-        errors, warnings = self.number_of(ERROR), self.number_of(WARNING)
-        texts = [
-            ngettext("%s error", "%s errors", errors) % number(errors),
-            ngettext("%s warning", "%s warnings", warnings) % number(warnings),
-        ]
-        return ", ".join(texts)
+        return ", ".join(map(self._counted, LEVELS))
 
 
 def names_of_sections(sections: Sequence[str]) -> str:
@@ -130,6 +124,4 @@ def _crawl(audit: Audit) -> Look:
     counts = {
         kind: Counter(some) for kind, some in audit.counts.items() if kind in known()
     }
-    look = Look(audit, audit.fetched, counts=counts)
-    look.urls, look.fetched_urls = audit.urls, audit.fetched_urls
-    return look
+    return Look(audit, audit.fetched, [], audit.urls, audit.fetched_urls, counts)

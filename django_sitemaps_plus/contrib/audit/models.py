@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.sitemaps.site_rows import SiteRow
 
-from .kinds import FindingKind, known
+from .kinds import LEVELS, FindingKind, known, number_of
 
 
 class _BySection(models.JSONField):
@@ -97,6 +97,11 @@ class Audit(SiteRow):
 
     def __str__(self) -> str:
         return f"Audit {self.pk}"
+
+    def add_up(self, counts: dict[str, dict[str, int]]) -> None:
+        """Write how much was found, by kind and section, and so of each level."""
+        self.counts = counts
+        self.errors, self.warnings = (number_of(level, counts) for level in LEVELS)
 
 
 class Finding(models.Model):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from django.template.loader import render_to_string
 from django.utils.translation import gettext
@@ -59,23 +58,19 @@ def site_panel(page: AdminPage) -> str:
 
 def of_url(page: AdminPage, url: str, sections: Mapping[str, float]) -> str:
     """Return what audits found about a URL, and what they covered."""
-    shown = {
-        "findings": list(_findings(page, url)),
-        "audited": _audited(page, sections),
-    }
-    return render_to_string("django_sitemaps_plus/found_of_url.html", {"part": shown})
-
-
-def _findings(page: AdminPage, url: str) -> Iterator[dict[str, Any]]:
     display = page.display
-    for finding in findings_of(url):
-        yield {
+    found = [
+        {
             "level": display.state(display.LEVELS[finding.level], finding.level),
             "title": finding.about.translated_title,
             "text": finding.text,
             "id": finding.kind,
             "fix": finding.about.translated_fix,
         }
+        for finding in findings_of(url)
+    ]
+    shown = {"findings": found, "audited": _audited(page, sections)}
+    return render_to_string("django_sitemaps_plus/found_of_url.html", {"part": shown})
 
 
 def _audited(page: AdminPage, sections: Mapping[str, float]) -> str:

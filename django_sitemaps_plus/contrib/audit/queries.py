@@ -175,8 +175,7 @@ def findings_of(url: str) -> list[Finding]:
 
     Of its section, by the audits that ``verdicts()`` names.
     """
-    rows = _findings(_verdicts()).filter(digest=url_digest(url))
-    return list(rows.order_by("pk"))
+    return list(_findings(_verdicts()).filter(digest=url_digest(url)).order_by("pk"))
 
 
 def _findings(some: Iterable[Verdict], chosen: Q | None = None) -> QuerySet[Finding]:
@@ -231,6 +230,5 @@ def audited_at() -> float | None:
     newest = dict.fromkeys(registry.sources(), 0.0)
     for one in verdicts():
         if one.section in newest and one.is_complete and not one.fetched:
-            at = one.audit.finished_at
-            newest[one.section] = max(newest[one.section], at)
+            newest[one.section] = max(newest[one.section], one.audit.finished_at)
     return min(newest.values(), default=0.0) or None

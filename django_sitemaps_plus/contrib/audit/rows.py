@@ -24,7 +24,7 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .listed import ListedDocument
 from .models import Finding
-from .rules.lastmods import ENOUGH_LASTMODS
+from .rules.lastmods import ENOUGH_LASTMODS, LENGTH_OF_DAY
 
 #: Pages whose rows are read again to name those that list a URL.
 _MOST_PAGES = 20
@@ -34,8 +34,6 @@ REMEMBERED = 100
 _AGAIN = 100
 #: Seconds in which the clock shows another second.
 _TICK = 1.1
-
-_LENGTH_OF_DAY = len("2026-01-31")
 
 #: By its key, a row's lastmod, what stands for each of its columns, and the columns
 #: that are the lastmod's date.
@@ -159,10 +157,10 @@ def _columns(
 def _is(value: dt.date | None, lastmod: str) -> bool:
     """Return whether a date is the one that a lastmod says."""
     if not isinstance(value, dt.datetime):
-        return value is not None and value.isoformat() == lastmod[:_LENGTH_OF_DAY]
+        return value is not None and value.isoformat() == lastmod[:LENGTH_OF_DAY]
     zone = timezone.get_default_timezone()
     if timezone.is_naive(value):
         value = timezone.make_aware(value, zone)
-    if len(lastmod) <= _LENGTH_OF_DAY:
+    if len(lastmod) <= LENGTH_OF_DAY:
         return value.astimezone(zone).date().isoformat() == lastmod
     return abs(parse_w3c(lastmod) - value) < dt.timedelta(seconds=1)

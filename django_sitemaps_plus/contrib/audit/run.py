@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,7 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 from . import queries, rows
 from .asking import Asking, Fetch, Pace, Progress, RestWanted, Stopped
 from .checking import Checking, Sample
-from .entries import Entry
 from .findings import Findings
-from .kinds import ERROR, WARNING
 from .listed import ListedDocument, listed_documents
 from .models import Audit, Finding
 from .rules import Answered, AuditedSection, Problem, Visit
@@ -30,7 +28,7 @@ from .rules.answers import UNREACHABLE, percentiles, status_in_words
 from .rules.documents import NOT_BUILT
 from .rules.lastmods import ALL_EQUAL, ALWAYS_NOW, MOVES_ALONE, Lastmods
 from .rules.missing import UNLISTED, candidates, is_page
-from .rules.robots import CLOSED, ROBOTS_FAILS, Closed, decode, problems_of_length
+from .rules.robots import CLOSED, ROBOTS_FAILS, decode, problems_of_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,21 +65,16 @@ def run_audit(request: Request) -> tuple[Audit, list[Finding]]:
     names = [name for name in request.sections if not why_unusable(name)]
     sources = {name: source(name) for name in names}
     pages = listed_documents(names, request.site, findings)
-    checking = _checking(request, started, sources, groups, findings)
-    checking.is_whole = set(names) == set(registry.sources()) and not any(
-        kind == NOT_BUILT for kind, _ in findings.counts
-    )
+    now = dt.datetime.fromtimestamp(started, dt.UTC)
+    checking = _checking(request, now, sources, groups, findings)
+    is_all = set(names) == set(registry.sources())
+    checking.is_whole = is_all and NOT_BUILT not in findings.counts
     audit = Audit(
         started_at=started, fetched=request.fetched, remembered=queries.remembered()
     )
-    asking = Asking(
-        findings,
-        request.fetch,
-        Visit(dt.datetime.fromtimestamp(started, dt.UTC)),
-        pace=Pace(request.rate),
-        fetches_images=request.fetched == Audit.Fetched.LIVE,
-        progress=request.asked,
-    )
+    visit, pace = Visit(now), Pace(request.rate)
+    is_live = request.fetched == Audit.Fetched.LIVE
+    asking = Asking(findings, request.fetch, visit, pace, is_live, request.asked)
     try:
         pages_of_site = {}
         if checking.is_whole:
@@ -101,10 +94,11 @@ def run_audit(request: Request) -> tuple[Audit, list[Finding]]:
         # What this audit does not look at, the next one may.
         audit.remembered |= _remembered(request, audit.remembered, findings, sources)
         if request.fetched:
-            wanted, number = _of_documents(pages), checking.listed.total()
             if (sample := checking.sample) is not None:
-                wanted, number = iter(sample.chosen), len(sample.chosen)
-            asking.ask(wanted, number)
+                asking.ask(sample.chosen, len(sample.chosen))
+            else:
+                once_more = ((page, one) for page in pages for one in page.listed())
+                asking.ask(once_more, checking.listed.total())
         remembered = findings.sorted()
         rows.set_places(remembered, pages, sources, request.site)
     except (KeyboardInterrupt, SystemExit, Stopped) as stop:
@@ -119,31 +113,21 @@ def run_audit(request: Request) -> tuple[Audit, list[Finding]]:
 
 def _checking(
     request: Request,
-    started: float,
+    now: dt.datetime,
     sources: Mapping[str, SectionSource],
     groups: Sequence[Group],
     findings: Findings,
 ) -> Checking:
     """Return what checks pages, and chooses a sample if one is to be fetched."""
-    now = dt.datetime.fromtimestamp(started, dt.UTC)
     sample = None
     if request.fetched and request.sample is not None:
         sample = Sample(request.sample, request.seed)
-    return Checking(
-        findings,
-        {
-            name: AuditedSection(
-                name,
-                request.site.with_scheme(one.sitemap.protocol),
-                now,
-                groups,
-                one.entries_per_item,
-            )
-            for name, one in sources.items()
-        },
-        news={name for name, one in sources.items() if one.is_news},
-        sample=sample,
-    )
+    sections = {}
+    for name, one in sources.items():
+        site = request.site.with_scheme(one.sitemap.protocol)
+        about = one.entries_per_item, one.is_news
+        sections[name] = AuditedSection(name, site, now, groups, *about)
+    return Checking(findings, sections, sample=sample)
 
 
 def _add_up(
@@ -155,9 +139,7 @@ def _add_up(
     audit.fetched_urls = sum(map(len, asking.seconds.values()))
     for name, some in asking.seconds.items():
         audit.sections[name][1] = len(some)
-    audit.counts = findings.by_kind()
-    audit.errors = findings.total(ERROR)
-    audit.warnings = findings.total(WARNING)
+    audit.add_up(findings.by_kind())
     audit.finished_at = time.time()
 
 
@@ -201,7 +183,7 @@ def _lastmods(
     """Note sections whose lastmods say nothing."""
     by_name = {page.name: page for page in pages}
     for name, section in checking.sections.items():
-        if 0 < section.kept(Closed).count == checking.listed[name]:
+        if 0 < section.disallowed == checking.listed[name]:
             text = f"it disallows all {checking.listed[name]:,} URLs"
             checking.findings.add(CLOSED, name, text=text)
         lastmods = section.kept(Lastmods)
@@ -229,11 +211,3 @@ def _remembered(
         if text := rows.moved_alone(former.get(name, {}), remembered):
             findings.add(MOVES_ALONE, name, text=text)
     return now
-
-
-def _of_documents(
-    pages: Iterable[ListedDocument],
-) -> Iterator[tuple[ListedDocument, Entry]]:
-    """Yield all entries once more."""
-    for page in pages:
-        yield from ((page, entry) for entry in page.listed())

@@ -65,15 +65,10 @@ def _written(entry: Entry) -> str:
         f'<xhtml:link rel="alternate" hreflang="{escape(code)}" href="{escape(href)}"/>'
         for code, href in entry.alternates
     )
-    media = (
-        form.format(escape(text))
-        for form, texts in (
-            (_IMAGE, entry.images),
-            (_VIDEO, entry.players),
-            (_NEWS, filter(None, [entry.published])),
-        )
-        for text in texts
-    )
+    media = [_IMAGE.format(escape(url)) for url in entry.images]
+    media += [_VIDEO.format(escape(url)) for url in entry.players]
+    if entry.published:
+        media.append(_NEWS.format(escape(entry.published)))
     loc = f"<loc>{escape(entry.location)}</loc>"
     return f"<url>{loc}{''.join((*tags, *links, *media))}</url>\n"
 

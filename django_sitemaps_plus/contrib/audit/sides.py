@@ -13,7 +13,7 @@ import io
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import wraps
+from functools import partial, wraps
 from itertools import count
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
@@ -184,11 +184,7 @@ def of_dict(
                 request = _request(site, path, f"p={number}&{_uncached()}")
                 what, entries = f"Page {number} of the section {name!r}", list[Entry]()
                 try:
-                    with (
-                        _noted(problems, what),
-                        site.rendering(),
-                        coming_back(),
-                    ):
+                    with _noted(problems, what), site.rendering(), coming_back():
                         if handler is None:
                             response = views["sitemap"](request, **given)
                         else:
@@ -211,21 +207,17 @@ def of_dict(
 
 def paths_of(sitemaps: Any, site: SiteAddress) -> list[str]:
     """Return the paths at which the site's view lists a dict, one for each language."""
-    paths = dict[str, None]()
-    for language in _languages():
-        with site.rendering(language):
-            paths[_path_of(sitemaps)] = None
-    return list(filter(None, paths))
+    return _in_languages(site, partial(_path_of, sitemaps))
 
 
 def _path_of(sitemaps: Any) -> str:
-    """Return the path of a view that lists a dict, or its first section; "" if none."""
+    """Return the path of a view that lists a dict, or its first section."""
     patterns = get_resolver(Site.current().urlconf).url_patterns
     for name in _views_of(sitemaps, patterns):
         for given in ({}, {"section": next(iter(sitemaps), "")}):
             with suppress(NoReverseMatch):
                 return reverse(name, kwargs={"sitemaps": sitemaps, **given})
-    return ""
+    raise NoReverseMatch
 
 
 def _views_of(
@@ -263,11 +255,7 @@ def of_url_name(
         parts = urlsplit(url)
         query = f"{parts.query}&{_uncached()}"
         entries: list[Entry] = []
-        with (
-            _noted(problems, parts.path),
-            site.rendering(),
-            coming_back(),
-        ):
+        with _noted(problems, parts.path), site.rendering(), coming_back():
             response = handler.get_response(_request(site, parts.path, query))
             entries = list(_entries(parts.path, response))
         return iter(entries)
@@ -278,16 +266,16 @@ def of_url_name(
 
 def paths_of_name(name: str, site: SiteAddress) -> list[str]:
     """Return the paths of a URL name without arguments, in all languages."""
+    return _in_languages(site, partial(reverse, name))
+
+
+def _in_languages(site: SiteAddress, path: Callable[[], str]) -> list[str]:
+    """Return a path in the languages that addresses may have, the default one first."""
     paths = dict[str, None]()
-    for language in _languages():
+    for language in (Site.current().default_language, *dict(django_settings.LANGUAGES)):
         with site.rendering(language), suppress(NoReverseMatch):
-            paths[reverse(name)] = None
+            paths[path()] = None
     return list(paths)
-
-
-def _languages() -> tuple[str, ...]:
-    """Return the languages that addresses may have, the default one first."""
-    return Site.current().default_language, *dict(django_settings.LANGUAGES)
 
 
 def is_contrib(path: str, site: SiteAddress) -> bool:

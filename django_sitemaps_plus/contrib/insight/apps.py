@@ -11,6 +11,5 @@ class InsightConfig(hooks.FurtherAppConfig):
     name = "django_sitemaps_plus.contrib.insight"
     label = "sitemaps_plus_insight"
     verbose_name = "Sitemaps: insight"
-    default = True
     #: Where the core finds the hooks of this app: see ``django_sitemaps_plus.hooks``.
     sitemaps_plus = "django_sitemaps_plus.contrib.insight.hooks"

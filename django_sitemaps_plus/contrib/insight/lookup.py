@@ -130,13 +130,10 @@ def _rows(
     key = source.key
     if key is None:
         return
-    texts = {
-        key.dumps(value): None
-        for language in source.languages
-        for value in keys_of(source, source.sitemap.items(), location, site, language)
-    }
-    if not texts:
+    values = keys_of(source, source.sitemap.items(), location, site)
+    if not values:
         return
+    texts = dict.fromkeys(map(key.dumps, values))
     own = site.with_scheme(source.sitemap.protocol)
     with_url = [
         text
@@ -147,7 +144,7 @@ def _rows(
     rows = Page.objects.on_site(source.name).select_related("section")
     for text in with_url:
         page = rows.filter(number=numbers.get(text, 0)).first()
-        yield _place(source, page, text, location)
+        yield _place(source, key, page, text, location)
 
 
 def _rows_on(
@@ -162,50 +159,54 @@ def _rows_on(
     for label, lastmods in rows_of_page(source, page, site):
         if url in lastmods:
             value = label if isinstance(label, tuple) else (label,)
-            yield _place(source, page, key.dumps(value), location)
+            yield _place(source, key, page, key.dumps(value), location)
 
 
 def _place(
-    source: SectionSource, page: Page | None, text: str, location: str
+    source: SectionSource, key: Any, page: Page | None, text: str, location: str
 ) -> RowPlace:
     """Return where a row that has the URL is listed."""
-    place = RowPlace(source.name, page, row=_row(source, text), key=text)
+    items: Any = source.sitemap.items().order_by().using(source.database)
+    row = items.filter(key.among([key.loads(text)])).first()
+    place = RowPlace(source.name, page, row=row, key=text)
     if page is not None:
         _read(place, page, location)
     return place
 
 
 def keys_of(
-    source: SectionSource,
-    items: QuerySet[Any],
-    location: str,
-    site: SiteAddress,
-    language: str | None,
+    source: SectionSource, items: QuerySet[Any], location: str, site: SiteAddress
 ) -> list[Any]:
     """Return the keys of those rows whose columns have the values of a path."""
-    columns = columns_of(source, items.model, location, site, language)
-    if source.key is None or not columns:
-        return []
+    every = columns_of(source, items.model, location, site)
+    return list(
+        dict.fromkeys(key for one in every for key in keys_by(source, items, one))
+    )
+
+
+def keys_by(
+    source: SectionSource, items: QuerySet[Any], columns: Mapping[str, Any]
+) -> list[Any]:
+    """Return the keys of some rows of a section that has keys, by their columns."""
+    key: Any = source.key
     try:
         rows = items.using(source.database).order_by().filter(**columns)
-        return list(source.key.values(rows)[:_ROWS])
+        return list(key.values(rows)[:_ROWS])
     except Exception:
         # A value that the column cannot have, a router of the project's own.
         return []
 
 
 def columns_of(
-    source: SectionSource,
-    model: type[Model],
-    location: str,
-    site: SiteAddress,
-    language: str | None,
-) -> Mapping[str, Any]:
-    """Return values by column, by which rows of a location are found, if any are."""
-    with source.context(site, language):
-        columns = _columns(source, unquote(location.partition("?")[0]), site)
-    # Whoever searches must not have a large table read from end to end.
-    return columns if any(_is_indexed(model, name) for name in columns) else {}
+    source: SectionSource, model: type[Model], location: str, site: SiteAddress
+) -> Iterator[Mapping[str, Any]]:
+    """Yield values by column, by which rows of a location are found, by language."""
+    for language in source.languages:
+        with source.context(site, language):
+            columns = _columns(source, unquote(location.partition("?")[0]), site)
+        # Whoever searches must not have a large table read from end to end.
+        if any(_is_indexed(model, name) for name in columns):
+            yield columns
 
 
 def view_of(location: str, site: SiteAddress) -> str:
@@ -273,20 +274,6 @@ def _is_indexed(model: type[Model], name: str) -> bool:
     return bool(is_own) or name in firsts
 
 
-def _row(source: SectionSource, text: str) -> Model | None:
-    """Return the object of a key."""
-    key, items = source.key, source.sitemap.items()
-    if key is None:
-        return None
-    found: Model | None = (
-        items.order_by()
-        .using(source.database)
-        .filter(key.among([key.loads(text)]))
-        .first()
-    )
-    return found
-
-
 def _read(place: RowPlace, page: Page, location: str) -> bool:
     """Look for a location in a page's stored bytes; note what its entry says."""
     [(_, stored)] = storage.read_each([page])
@@ -318,9 +305,7 @@ def _search(
             result.left = len(rows) - result.searched
             return
         result.searched += 1
-        if stored is None:
-            continue
-        if listed := stored.listed(locations):
+        if stored is not None and (listed := stored.listed(locations)):
             yield page, [one for one in locations if one in listed]
             return
 

@@ -53,10 +53,10 @@ class _Key(NamedTuple):
 
 @dataclass(slots=True)
 class _Counted:
-    full: int = 0
-    unchanged: int = 0
-    first_at: float = 0.0
-    last_at: float = 0.0
+    full: int
+    unchanged: int
+    first_at: float
+    last_at: float
 
     def add(self, other: _Counted) -> None:
         self.full += other.full
@@ -84,18 +84,9 @@ class ReaderCounts:
             return
         key = _Key(Site.current().key, document_at(path), crawler_of(user_agent))
         now, tenant = time.time(), tenants.current_tenant_key()
+        full, unchanged = (0, 1) if status == 304 else (1, 0)
         with self._lock:
-            counted = self._counted.setdefault(tenant, {})
-            found = counted.get(key)
-            if found is None:
-                if self._is_full():
-                    return
-                found = counted[key] = _Counted(first_at=now)
-            if status == 304:
-                found.unchanged += 1
-            else:
-                found.full += 1
-            found.last_at = now
+            self._add(tenant, key, _Counted(full, unchanged, now, now))
 
     def store(self, *, at_once: bool = False) -> None:
         """
@@ -115,20 +106,17 @@ class ReaderCounts:
                     _store(counted[tenant])
         except (DatabaseError, InterfaceError) as error:
             logger.warning("Who read the sitemaps cannot be stored: %s", error)
-            for tenant, rest in counted.items():
-                self._put_back(tenant, rest)
+            with self._lock:
+                for tenant, rest in counted.items():
+                    for key, one in rest.items():
+                        self._add(tenant, key, one)
 
-    def _put_back(self, tenant: str, rest: Mapping[_Key, _Counted]) -> None:
-        with self._lock:
-            known = self._counted.setdefault(tenant, {})
-            for key, counted in rest.items():
-                if key in known:
-                    known[key].add(counted)
-                elif not self._is_full():
-                    known[key] = counted
-
-    def _is_full(self) -> bool:
-        return sum(map(len, self._counted.values())) >= MOST_WAITING
+    def _add(self, tenant: str, key: _Key, counted: _Counted) -> None:
+        known = self._counted.setdefault(tenant, {})
+        if key in known:
+            known[key].add(counted)
+        elif sum(map(len, self._counted.values())) < MOST_WAITING:
+            known[key] = counted
 
 
 def reads() -> QuerySet[Read]:
@@ -187,11 +175,11 @@ def _write(some: Mapping[_Key, _Counted]) -> None:
 
 def _of_today(some: Mapping[_Key, _Counted]) -> Mapping[history.Name, int]:
     """Return the same by crawler and status, for the chart."""
-    found: Counter[history.Name] = Counter()
+    found = Counter[history.Name]()
     for key, counted in some.items():
-        for status, number in (("200", counted.full), ("304", counted.unchanged)):
-            name = history.Name(key.site, history.Topic.READS, key.crawler, status)
-            found[name] += number
+        name = history.Name(key.site, history.Topic.READS, key.crawler)
+        found[name._replace(outcome="200")] += counted.full
+        found[name._replace(outcome="304")] += counted.unchanged
     return found
 
 

@@ -9,11 +9,7 @@ from django.db.models.functions import Greatest
 
 from django_sitemaps_plus.db import parts
 from django_sitemaps_plus.delivery.engines import engines
-from django_sitemaps_plus.delivery.outbox import (
-    Notice,
-    locked,
-    put,
-)
+from django_sitemaps_plus.delivery.outbox import Notice, locked, put
 from django_sitemaps_plus.models import EngineState, Submission
 
 #: Submissions that one action in the admin retries.
@@ -32,6 +28,7 @@ def retry(chosen: QuerySet[Submission]) -> int:
     done = 0
     with locked() as now:
         for alias, engine in engines().items():
+            states = EngineState.objects.on_site().filter(engine=alias)
             rows = list(over.filter(engine=alias)[:MOST_RETRIED])
             for some in parts(rows):
                 former = Submission.objects.on_site().filter(
@@ -43,9 +40,7 @@ def retry(chosen: QuerySet[Submission]) -> int:
                     for row in some
                 ]
                 if added := put(notices, now, {alias: engine}):
-                    EngineState.objects.on_site().filter(engine=alias).update(
-                        paused_until=0
-                    )
+                    states.update(paused_until=0)
                     done += added
                 former.delete()
     return done

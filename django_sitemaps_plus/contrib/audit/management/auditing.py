@@ -139,13 +139,8 @@ def crawl(command: SitemapsCommand, options: Mapping[str, Any]) -> Result:
     """Read the sitemaps as crawlers do, and store what is wrong."""
     label, text = "Reading sitemaps as a crawler", "{:,} of {:,} files read"
     with progress(command, label, text) as show:
-        rate = options["rate"] or _RATE
-        most = options["sample"]
-        return Result(
-            *crawler.crawl_and_store(
-                compared_site(), rate=rate, most=most, progress=show
-            )
-        )
+        how = {"rate": options["rate"] or _RATE, "most": options["sample"]}
+        return Result(*crawler.crawl_and_store(compared_site(), progress=show, **how))
 
 
 _ASKED = (("asked", "Fetching URLs", "{:,} of {:,} URLs fetched"),)
@@ -174,23 +169,18 @@ def _sum(numbers: Mapping[str, int]) -> str:
 def as_dict(result: Result) -> dict[str, Any]:
     """Return what an audit found, for JSON."""
     audit = result.audit
-    return {
-        "urls": audit.urls,
-        "fetched": audit.fetched_urls,
-        "missed": audit.missed,
-        "errors": audit.errors,
-        "warnings": audit.warnings,
-        "times": audit.times,
-        "counts": audit.counts,
-        "findings": [
-            {"id": one.kind, "level": one.level, "fix": one.about.fix}
-            | {name: getattr(one, name) for name in _FIELDS}
-            for one in result.findings
-        ],
-    }
+    numbers = {"urls": audit.urls, "fetched": audit.fetched_urls}
+    findings = [
+        {"id": one.kind, "level": one.level, "fix": one.about.fix}
+        | {name: getattr(one, name) for name in _OF_FINDING}
+        for one in result.findings
+    ]
+    said = {name: getattr(audit, name) for name in _OF_AUDIT}
+    return {**numbers, **said, "findings": findings}
 
 
-_FIELDS = ("section", "page", "url", "text", "row")
+_OF_AUDIT = ("missed", "errors", "warnings", "times", "counts")
+_OF_FINDING = ("section", "page", "url", "text", "row")
 
 
 def audit_table(result: Result) -> Iterator[str]:
@@ -277,9 +267,9 @@ def annotation(level: str, title: str, message: str) -> str:
 
     https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
     """
-    for character, written in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
-        message = message.replace(character, written)
-        title = title.replace(character, written)
-    for character, written in ((":", "%3A"), (",", "%2C")):
-        title = title.replace(character, written)
-    return f"::{level} title={title}::{message}"
+    title, text = title.translate(_IN_TITLES), message.translate(_IN_MESSAGES)
+    return f"::{level} title={title}::{text}"
+
+
+_IN_MESSAGES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_IN_TITLES = _IN_MESSAGES | str.maketrans({":": "%3A", ",": "%2C"})

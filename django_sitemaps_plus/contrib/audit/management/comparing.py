@@ -203,13 +203,7 @@ def _refuse_ours(former: str, names: Sequence[str]) -> None:
 def _fetch(url: str) -> bytes:
     """Fetch a sitemap; ``Unreadable`` if that fails."""
     try:
-        answer = send(
-            "GET",
-            url,
-            timeout=_TIMEOUT,
-            limit=2 * MAX_BYTES,
-            plain=True,
-        )
+        answer = send("GET", url, timeout=_TIMEOUT, limit=2 * MAX_BYTES, plain=True)
     except TransportError as error:
         raise Unreadable(f"{url} cannot be fetched: {error}") from error
     if answer.status in (301, 302, 303, 307, 308):

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings as django_settings
@@ -16,9 +17,8 @@ from django.test import Client
 
 from django_sitemaps_plus.contrib.audit import asking
 from django_sitemaps_plus.contrib.audit.asking import Fetch
+from django_sitemaps_plus.contrib.audit.crawler import answer_of
 from django_sitemaps_plus.contrib.audit.rules import GOOGLE_READS, FetchedAnswer
-from django_sitemaps_plus.engines.base import TransportError
-from django_sitemaps_plus.engines.http import send
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 #: Seconds that one page may take.
@@ -60,16 +60,9 @@ def in_process(site: SiteAddress) -> Iterator[Fetch]:
         seconds = time.perf_counter() - started
         client.cookies.clear()
         headers = {name.lower(): value for name, value in response.headers.items()}
-        status = response.status_code
-        return FetchedAnswer(
-            status,
-            headers,
-            body[:GOOGLE_READS],
-            len(body),
-            seconds,
-            _refused(parts, status),
-            flaw=flaw,
-        )
+        status, start = response.status_code, body[:GOOGLE_READS]
+        why = _refused(parts, status)
+        return FetchedAnswer(status, headers, start, len(body), seconds, why, flaw=flaw)
 
     for log in _LOGS:
         log.addFilter(_nothing)
@@ -109,30 +102,12 @@ def _refused(parts: SplitResult, status: int) -> str:
 
 def over_http(url: str) -> FetchedAnswer:
     """Ask the site as a visitor does; a failure is part of the answer."""
-    started = time.perf_counter()
-    try:
-        response = send(
-            "GET",
-            url,
-            headers={"Accept": "text/html,*/*"},
-            timeout=_TIMEOUT,
-            limit=GOOGLE_READS,
-            plain=True,
-        )
-    except TransportError as error:
-        return FetchedAnswer(0, failure=str(error))
-    seconds = time.perf_counter() - started
-    status, body = response.status, response.body
-    rest = response.retry_after if status in (429, 503) else None
-    is_limited = len(body) == GOOGLE_READS
-    return FetchedAnswer(
-        status,
-        response.headers,
-        body,
+    headers = {"Accept": "text/html,*/*"}
+    answer = answer_of(url, headers=headers, timeout=_TIMEOUT, limit=GOOGLE_READS)
+    if answer.status == 429:
+        answer = replace(answer, failure="answers 429: too many requests, see --rate")
+    size = len(answer.body)
+    if size == GOOGLE_READS and answer.flaw:
         # What is cut off by the limit has more.
-        len(body) + bool(response.flaw and is_limited),
-        seconds,
-        "answers 429: too many requests, see --rate" if status == 429 else "",
-        rest or 0,
-        "" if is_limited else response.flaw,
-    )
+        return replace(answer, size=size + 1, flaw="")
+    return replace(answer, size=size)

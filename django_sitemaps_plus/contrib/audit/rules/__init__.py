@@ -92,6 +92,10 @@ class AuditedSection(Scope):
     robots: Sequence[Group] = ()
     #: How many entries an item has: one for each language.
     per_item: int = 1
+    #: Whether it has news: its URLs are listed by other sections too.
+    is_news: bool = False
+    #: How many of its URLs all crawlers, or Google, may not fetch.
+    disallowed: int = 0
 
 
 class Place(NamedTuple):

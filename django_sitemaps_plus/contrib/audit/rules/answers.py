@@ -203,8 +203,5 @@ def percentiles(seconds: array[float]) -> dict[str, float]:
     """Return how long answers took: half of them, 95 in 100, the slowest."""
     ordered = sorted(seconds)
     last = len(ordered) - 1
-    return {
-        "p50": round(ordered[round(last * 0.5)], 4),
-        "p95": round(ordered[round(last * 0.95)], 4),
-        "max": round(ordered[last], 4),
-    }
+    shares = {"p50": 0.5, "p95": 0.95, "max": 1}
+    return {name: round(ordered[round(last * one)], 4) for name, one in shares.items()}

@@ -24,8 +24,7 @@ from django_sitemaps_plus.protocol.robots import closed, read, sitemaps_of
 from django_sitemaps_plus.serving.responses import ROBOTS_TAG
 
 from . import Arrived, FetchedAnswer, Problem, rule
-from .answers import CUT_OFF, ENCODED, SLOW, challenged
-from .answers import status_in_words as status_in_words
+from .answers import CUT_OFF, ENCODED, SLOW, challenged, status_in_words
 from .documents import TOO_LARGE
 from .indexing import rules_of
 from .robots import decode, forbids, groups_naming, problems_of_length

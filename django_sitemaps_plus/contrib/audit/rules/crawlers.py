@@ -47,7 +47,7 @@ TWICE = warning(
 )
 
 #: What only who fetches pages sees.
-KINDS = OTHER_PAGE, SHUT_OUT, UNKNOWN, TWICE
+KINDS = frozenset({OTHER_PAGE, SHUT_OUT, UNKNOWN, TWICE})
 
 
 def twins(url: str) -> list[str]:
@@ -87,11 +87,9 @@ def difference_for(
     """Yield how a page differs for a crawler from what visitors get each time."""
     if not all(one.is_whole for one in own):
         return
-    status = seen.answer.status
-    if status in (401, 403, 429) or seen.challenger:
-        how = (
-            f"{seen.challenger} challenges" if seen.challenger else f"answers {status}"
-        )
+    status, who = seen.answer.status, seen.challenger
+    if status in (401, 403, 429) or who:
+        how = f"{who} challenges" if who else f"answers {status}"
         yield Problem(SHUT_OUT, f"{how} as {agent}, and 200 otherwise")
     elif status and status != 200:
         yield Problem(OTHER_PAGE, f"answers {status} as {agent}, and 200 otherwise")

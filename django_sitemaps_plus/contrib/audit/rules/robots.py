@@ -64,13 +64,6 @@ CRAWLERS: Final = (
 )
 
 
-class Closed:
-    """How many URLs of a section all crawlers, or Google, may not fetch."""
-
-    def __init__(self, section: AuditedSection) -> None:
-        self.count = 0
-
-
 @rule(Listed)
 def disallowed(seen: Listed) -> Iterator[Problem]:
     """Find URLs that crawlers may not fetch."""
@@ -86,7 +79,7 @@ def disallowed(seen: Listed) -> Iterator[Problem]:
                 text = f"by the rules for {crawler or 'all crawlers'}"
                 yield Problem(found, text, url)
                 if crawler in ("", "Googlebot"):
-                    seen.section.kept(Closed).count += 1
+                    seen.section.disallowed += 1
 
 
 @rule(Listed)

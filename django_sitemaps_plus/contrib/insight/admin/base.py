@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.sites import AdminSite
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
-from django.template.response import SimpleTemplateResponse
+from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import path, reverse
 from django.utils import formats, timezone
 from django.utils.html import format_html
@@ -61,11 +62,17 @@ class FieldFilter(admin.SimpleListFilter):
     """By the value of a field; its values are known, so that no row is read for it."""
 
     field: str
+    #: Stands in an address for the empty value.
+    EMPTY = "-"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Narrow the list down."""
         value = self.value()
-        return queryset.filter(**{self.field: value}) if value else queryset
+        return self.narrowed(queryset, value) if value else queryset
+
+    def narrowed(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the rows that have a value."""
+        return rows.filter(**{self.field: "" if value == self.EMPTY else value})
 
 
 class SectionFilter(FieldFilter):
@@ -97,7 +104,7 @@ class EngineFilter(FieldFilter):
         return [(alias, alias) for alias in known_engines()[0]]
 
 
-class ProblemsFilter(admin.SimpleListFilter):
+class ProblemsFilter(FieldFilter):
     """By whether rows were left out."""
 
     title = _("problems")
@@ -107,14 +114,12 @@ class ProblemsFilter(admin.SimpleListFilter):
         """Return yes and no."""
         return [("yes", _("Rows left out")), ("no", _("None"))]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down."""
-        if self.value() is None:
-            return queryset
-        return queryset.filter(**{"bad" if self.value() == "no" else "bad__gt": 0})
+    def narrowed(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the pages with such rows, or those without."""
+        return rows.filter(**{"bad" if value == "no" else "bad__gt": 0})
 
 
-class TimeFilter(admin.SimpleListFilter):
+class TimeFilter(FieldFilter):
     """By how long ago."""
 
     title = _("time")
@@ -131,12 +136,11 @@ class TimeFilter(admin.SimpleListFilter):
         """Return the last hour, day and week."""
         return list(self.spans.items())
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down."""
-        value = self.value()
+    def narrowed(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the rows since then."""
         if value not in self.spans:
-            return queryset
-        return queryset.filter(**{f"{self.field}__gte": time.time() - int(value)})
+            return rows
+        return rows.filter(**{f"{self.field}__gte": time.time() - int(value)})
 
 
 class DayFilter(FieldFilter):
@@ -155,18 +159,16 @@ class DayFilter(FieldFilter):
         words += [formats.date_format(day, "DATE_FORMAT") for day in days[2:]]
         return [(f"{day}", word) for day, word in zip(days, words, strict=True)]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down."""
-        value, zone = self.value() or "", timezone.get_default_timezone()
+    def narrowed(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the rows of that day."""
         if value not in dict(self.lookup_choices):
-            return queryset
-        day = dt.date.fromisoformat(value)
+            return rows
+        day, zone = dt.date.fromisoformat(value), timezone.get_default_timezone()
         since, until = (
             dt.datetime.combine(one, dt.time(), zone).timestamp()
             for one in (day, day + dt.timedelta(days=1))
         )
-        between = {f"{self.field}__gte": since, f"{self.field}__lt": until}
-        return queryset.filter(**between)
+        return rows.filter(**{f"{self.field}__gte": since, f"{self.field}__lt": until})
 
 
 class SiteFilter(admin.SimpleListFilter):
@@ -190,21 +192,6 @@ class SiteFilter(admin.SimpleListFilter):
         yield from others
 
 
-def may_view(request: HttpRequest, model: type[Model]) -> bool:
-    """Return whether the user may view the rows of a model."""
-    label, name = model._meta.app_label, model._meta.model_name
-    user = request.user
-    return bool(
-        user.has_perm(f"{label}.view_{name}") or user.has_perm(f"{label}.change_{name}")
-    )
-
-
-def list_of(model: type[Model], current_app: str, query: str) -> str:
-    """Return the address of a list in the admin."""
-    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
-    return f"{reverse(name, current_app=current_app)}?{query}"
-
-
 class ShownPage:
     """What apps are given that add to a page: see ``hooks.AdminPage``."""
 
@@ -215,12 +202,15 @@ class ShownPage:
 
     def may(self, model: type[Model]) -> bool:
         """Return whether the user may view the rows of a model."""
-        return may_view(self.request, model)
+        label, name = model._meta.app_label, model._meta.model_name
+        may = self.request.user.has_perm
+        return bool(may(f"{label}.view_{name}") or may(f"{label}.change_{name}"))
 
     def list(self, model: type[Model], query: str) -> str:
         """Return the address of a list in the admin."""
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
         current_app = getattr(self.request, "current_app", "admin")
-        return list_of(model, current_app, query)
+        return f"{reverse(name, current_app=current_app)}?{query}"
 
 
 def said(one: str | hooks.Failed) -> str:
@@ -257,12 +247,9 @@ class ReadOnly(Base):
 
     def get_urls(self) -> list[Any]:
         """Add the further pages."""
+        wrap = self.admin_site.admin_view
         added = [
-            path(
-                f"{name}/",
-                self.admin_site.admin_view(getattr(self, view)),
-                name=f"sitemaps_plus_{name}",
-            )
+            path(f"{name}/", wrap(getattr(self, view)), name=f"sitemaps_plus_{name}")
             for name, view in self.views.items()
         ]
         return [*added, *super().get_urls()]
@@ -291,17 +278,11 @@ class ReadOnly(Base):
         """Return what a list's template shows besides."""
         return {}
 
-    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        """Nothing can be added."""
-        return False
-
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nothing can be edited; there are actions."""
+        """Nothing can be added, edited or deleted; there are actions."""
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nothing can be deleted."""
-        return False
+    has_add_permission = has_delete_permission = has_change_permission
 
     def has_act_permission(self, request: HttpRequest) -> bool:
         """Return whether a user may run the actions: with the change permission."""
@@ -356,16 +337,22 @@ class Exported(ReadOnly):
         return csv_of(f"sitemap-{self.opts.model_name}", rows, self.columns)
 
 
+def page_of(
+    request: HttpRequest, site: AdminSite, name: str, **context: Any
+) -> TemplateResponse:
+    """Return a further page of the admin, by the name of its template."""
+    context = {**site.each_context(request), "subtitle": None, **context}
+    return TemplateResponse(request, f"django_sitemaps_plus/admin/{name}.html", context)
+
+
 def chosen_site(request: HttpRequest) -> Site:
     """Return the site that is shown: the chosen one, or the request's."""
     chosen = request.GET.get("site") or QueryDict(
         # From a list to one of its rows.
         request.GET.get("_changelist_filters", "")
     ).get("site")
-    for site in Site.of_process():
-        if site.key == chosen:
-            return site
-    return Site.of_request(request)
+    known = {site.key: site for site in Site.of_process()}
+    return known[chosen] if chosen in known else Site.of_request(request)
 
 
 def of_site(request: HttpRequest, show: Callable[[], HttpResponse]) -> HttpResponse:

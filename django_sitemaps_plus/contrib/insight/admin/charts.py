@@ -26,30 +26,6 @@ _FAR, _CUT = 4, 2
 _LINE, _BAR = 20, 13
 
 
-@dataclass(frozen=True)
-class Rect:
-    """A bar, or a part of one."""
-
-    x: str
-    y: str
-    width: str
-    height: str
-    #: The class that colours it.
-    kind: str
-    #: What hovering shows.
-    title: str
-
-
-@dataclass(frozen=True)
-class Label:
-    """A text in a chart; ``anchor`` is where it starts, ends or has its middle."""
-
-    x: str
-    y: str
-    anchor: str
-    text: str
-
-
 @dataclass
 class Chart:
     """A chart with its numbers: rows of texts below the ``columns``."""
@@ -61,14 +37,28 @@ class Chart:
     #: What its colours mean, by the class.
     legend: Sequence[tuple[str, Any]] = ()
     height: int = _HEIGHT
-    rects: list[Rect] = field(default_factory=list)
-    labels: list[Label] = field(default_factory=list)
+    rects: list[dict[str, str]] = field(default_factory=list)
+    labels: list[dict[str, str]] = field(default_factory=list)
     rows: list[Sequence[str]] = field(default_factory=list)
 
     @property
     def box(self) -> str:
         """The viewBox."""
         return f"0 0 {_WIDTH} {self.height}"
+
+    def bar(self, at: dict[str, float], kind: str, title: str = "") -> None:
+        """
+        Add a bar, or a part of one.
+
+        ``kind`` is the class that colours it, and ``title`` what hovering shows.
+        """
+        texts = {name: _text(value) for name, value in at.items()}
+        self.rects.append({**texts, "kind": kind, "title": title})
+
+    def label(self, x: float, y: float, anchor: str, text: str) -> None:
+        """Add a text; ``anchor`` is where it starts, ends or has its middle."""
+        at = {"x": _text(x), "y": _text(y)}
+        self.labels.append({**at, "anchor": anchor, "text": text})
 
 
 def by_day(chart: Chart, days: Mapping[dt.date, Sequence[int | None]]) -> Chart:
@@ -90,35 +80,27 @@ def by_day(chart: Chart, days: Mapping[dt.date, Sequence[int | None]]) -> Chart:
                 continue
             # What is not nothing can be seen.
             height = max(1.0, value / max(most, total) * room)
-            chart.rects.append(
-                Rect(
-                    _text(index * step + step * 0.1),
-                    _text(_HEIGHT - _LABELS - below - height),
-                    _text(step * 0.8),
-                    _text(height),
-                    kind,
-                    f"{said}: {display.number(value)} {word}",
-                )
-            )
             below += height
+            x, y = index * step + step * 0.1, _HEIGHT - _LABELS - below
+            at = {"x": x, "y": y, "width": step * 0.8, "height": height}
+            chart.bar(at, kind, f"{said}: {display.number(value)} {word}")
         if total > most:
-            chart.rects.append(_break(index * step, step))
+            # The gap shows that the bar is cut.
+            y = (_HEIGHT - _LABELS + 12) / 2
+            at = {"x": index * step, "y": y, "width": step, "height": 4}
+            chart.bar(at, "sitemaps-cut")
             is_late = index >= len(days) / 2
-            at = (index + 1) * step if is_late else max(index * step, _NUMBERS)
-            label = _text(at), "9", "end" if is_late else "start"
-            chart.labels.append(Label(*label, display.number(total)))
+            x = (index + 1) * step if is_late else max(index * step, _NUMBERS)
+            chart.label(x, 9, "end" if is_late else "start", display.number(total))
         if any(value is not None for value in parts):
             chart.rows.append((said, *(display.number(value or 0) for value in parts)))
     chart.rows.reverse()
     first, last = (
         formats.date_format(day, "MONTH_DAY_FORMAT") for day in (min(days), max(days))
     )
-    bottom = _text(_HEIGHT - 4)
-    chart.labels += [
-        Label("0", bottom, "start", first),
-        Label(_text(_WIDTH), bottom, "end", last),
-        Label("0", "9", "start", display.number(most)),
-    ]
+    chart.label(0, _HEIGHT - 4, "start", first)
+    chart.label(_WIDTH, _HEIGHT - 4, "end", last)
+    chart.label(0, 9, "start", display.number(most))
     return chart
 
 
@@ -127,12 +109,6 @@ def _highest(totals: Sequence[int]) -> int:
     some = sorted(filter(None, totals)) or [0]
     usual = [one for one in some if one <= _FAR * some[(len(some) - 1) // 2]]
     return usual[-1] if len(some) - len(usual) <= _CUT else some[-1]
-
-
-def _break(x: float, width: float) -> Rect:
-    """Return the gap that shows that a bar is cut."""
-    middle = _text((_HEIGHT - _LABELS + 12) / 2)
-    return Rect(_text(x), middle, _text(width), "4", "sitemaps-cut", "")
 
 
 def by_name(chart: Chart, names: Mapping[str, Sequence[int]]) -> Chart:
@@ -144,19 +120,14 @@ def by_name(chart: Chart, names: Mapping[str, Sequence[int]]) -> Chart:
         for (kind, word), value in zip(chart.legend, parts, strict=True):
             if value:
                 width = max(1.0, value / most * room)
-                title = f"{name}: {display.number(value)} {word}"
-                top = _text(y + (_LINE - _BAR) / 2)
-                chart.rects.append(
-                    Rect(_text(x), top, _text(width), str(_BAR), kind, title)
-                )
+                top = y + (_LINE - _BAR) / 2
+                at = {"x": x, "y": top, "width": width, "height": _BAR}
+                chart.bar(at, kind, f"{name}: {display.number(value)} {word}")
                 x += width
-        middle = _text(y + _LINE / 2 + 4)
-        chart.labels += [
-            Label(_text(_NAMES - 6), middle, "end", _short(name)),
-            Label(_text(x + 5), middle, "start", display.number(sum(parts))),
-        ]
-        numbers = [display.number(value) for value in parts]
-        chart.rows.append((name, *numbers))
+        middle = y + _LINE / 2 + 4
+        chart.label(_NAMES - 6, middle, "end", _short(name))
+        chart.label(x + 5, middle, "start", display.number(sum(parts)))
+        chart.rows.append((name, *map(display.number, parts)))
     chart.height = max(1, len(names)) * _LINE
     return chart
 

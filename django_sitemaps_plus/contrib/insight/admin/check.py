@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.contrib.admin.sites import AdminSite
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
 from django_sitemaps_plus.delivery.engines import engines
@@ -14,21 +13,13 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.health.check import check
 
 from . import display
-
-
-class Line(NamedTuple):
-    """One thing that was checked."""
-
-    of: str
-    verdict: str
-    text: str
-    fix: str
+from .base import page_of
 
 
 def check_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
     """Run the check, and show what it found."""
     problem = ""
-    lines: list[Line] = []
+    lines: list[dict[str, str]] = []
     try:
         found = check(list(engines()))
         # What is wrong stands first.
@@ -36,21 +27,17 @@ def check_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
         lines = [_line(of, one) for of, one in grave]
     except ConfigurationError as error:
         problem = str(error)
-    context = {
-        **admin_site.each_context(request),
-        "title": gettext("Check of site and search engines"),
-        "subtitle": None,
-        "lines": lines,
-        "problem": problem,
-        "is_ready": bool(lines) and all(one.is_good for _, one in found),
-    }
-    template = "django_sitemaps_plus/admin/check.html"
-    return TemplateResponse(request, template, context)
+    is_ready = bool(lines) and all(one.is_good for _, one in found)
+    shown = {"lines": lines, "problem": problem, "is_ready": is_ready}
+    title = gettext("Check of site and search engines")
+    return page_of(request, admin_site, "check", title=title, **shown)
 
 
-def _line(of: str, one: Any) -> Line:
+def _line(of: str, one: Any) -> dict[str, str]:
+    """Return one thing that was checked, as it is shown."""
     word, name = (gettext("fine"), "ok") if one.is_good else (gettext("wrong"), "wrong")
     if one.is_warning:
         word, name = gettext("warning"), "warning"
     owner = gettext("the site") if of == "site" else of
-    return Line(owner, display.state(word, name), one.text, one.fix)
+    verdict = display.state(word, name)
+    return {"of": owner, "verdict": verdict, "text": one.text, "fix": one.fix}

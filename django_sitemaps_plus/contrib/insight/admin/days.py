@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import cached_property
 
 from django.utils.translation import gettext
@@ -35,24 +35,28 @@ class Days:
         self.days = [today - dt.timedelta(days=n) for n in range(_DAYS - 1, -1, -1)]
 
     @cached_property
-    def _rows(self) -> list[tuple[dt.date, str, str, str, int]]:
-        columns = "day", "topic", "name", "outcome", "number"
-        return list(history.counts(_DAYS).values_list(*columns))
+    def _rows(self) -> dict[str, list[tuple[dt.date, str, str, int]]]:
+        """The counts by topic: days, names, outcomes and numbers."""
+        found: dict[str, list[tuple[dt.date, str, str, int]]] = defaultdict(list)
+        columns = "topic", "day", "name", "outcome", "number"
+        for topic, *row in history.counts(_DAYS).values_list(*columns):
+            found[topic].append(tuple(row))
+        return found
 
     def growth(self, name: str, now: int) -> int | None:
         """Return how many URLs a section lists more than a week ago."""
         before = self.days[-1 - _WEEK]
-        for day, topic, section, _outcome, number in self._rows:
-            if (day, topic, section) == (before, Topic.ENTRIES, name):
-                return now - int(number)
+        for day, section, _outcome, number in self._rows[Topic.ENTRIES]:
+            if (day, section) == (before, name):
+                return now - number
         return None
 
     def lately(self, alias: str) -> str:
         """Return what an engine answered in the last week."""
         since = self.days[-_WEEK]
-        counts: Counter[str] = Counter()
-        for day, topic, name, outcome, number in self._rows:
-            if topic == Topic.SUBMISSIONS and name == alias and day >= since:
+        counts = Counter[str]()
+        for day, name, outcome, number in self._rows[Topic.SUBMISSIONS]:
+            if name == alias and day >= since:
                 counts[outcome] += number
         words = [
             word % display.number(counts[outcome])
@@ -63,17 +67,13 @@ class Days:
 
     def entries(self) -> Chart:
         """Return the chart of listed URLs."""
-        found: dict[dt.date, int | None] = dict.fromkeys(self.days)
-        for day, topic, _name, _outcome, number in self._rows:
-            if topic == Topic.ENTRIES and day in found:
-                found[day] = (found[day] or 0) + number
         chart = Chart(
             gettext("Listed URLs"),
             gettext("How many URLs the sitemaps listed on each of the last 30 days."),
             (_("Day"), _("URLs")),
             [("sitemaps-fill-1", _("URLs"))],
         )
-        return by_day(chart, {day: [number] for day, number in found.items()})
+        return self._by_day(chart, Topic.ENTRIES, [""])
 
     def submissions(self) -> Chart:
         """Return the chart of submissions by outcome."""
@@ -87,12 +87,15 @@ class Days:
                 ("sitemaps-fill-odd", _("given up")),
             ],
         )
-        outcomes = list(_LATELY)
+        return self._by_day(chart, Topic.SUBMISSIONS, list(_LATELY))
+
+    def _by_day(self, chart: Chart, topic: Topic, outcomes: list[str]) -> Chart:
+        """Draw the numbers of some outcomes of each day."""
         found: dict[dt.date, list[int | None]] = {
             day: [None] * len(outcomes) for day in self.days
         }
-        for day, topic, _name, outcome, number in self._rows:
-            if topic == Topic.SUBMISSIONS and day in found and outcome in outcomes:
+        for day, _name, outcome, number in self._rows[topic]:
+            if day in found and outcome in outcomes:
                 index = outcomes.index(outcome)
                 found[day][index] = (found[day][index] or 0) + number
         return by_day(chart, found)
@@ -100,10 +103,9 @@ class Days:
     def reads(self) -> Chart:
         """Return the chart of reads by crawler."""
         found: dict[str, list[int]] = {}
-        for _day, topic, name, outcome, number in self._rows:
-            if topic == Topic.READS:
-                parts = found.setdefault(name or gettext("others"), [0, 0])
-                parts[outcome == "304"] += number
+        for _day, name, outcome, number in self._rows[Topic.READS]:
+            parts = found.setdefault(name or gettext("others"), [0, 0])
+            parts[outcome == "304"] += number
         most = sorted(found.items(), key=lambda item: -sum(item[1]))[:_CRAWLERS]
         chart = Chart(
             gettext("Reads by crawler"),

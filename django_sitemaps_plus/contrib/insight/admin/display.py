@@ -54,12 +54,9 @@ def ago(seconds: float | None) -> str:
     """Return how long ago a time is; hovering shows the time."""
     if not seconds:
         return "–"
-    return format_html(
-        '<time class="sitemaps-when" datetime="{}" title="{}">{}</time>',
-        moment(seconds).isoformat(timespec="seconds"),
-        exactly(seconds),
-        words.ago(seconds),
-    )
+    html = '<time class="sitemaps-when" datetime="{}" title="{}">{}</time>'
+    at = moment(seconds).isoformat(timespec="seconds")
+    return format_html(html, at, exactly(seconds), words.ago(seconds))
 
 
 def column(name: str, label: Any, shown: Callable[[Any], Any] = str) -> Column:
@@ -146,12 +143,9 @@ def link(location: str, text: str = "") -> str:
     site, url = Site.current().address(), url_of(location)
     path = url.removeprefix(str(site.origin)) if site else url
     shown = text or decoded(path if path.startswith("/") else url)
-    return format_html(
-        '<a class="{}" href="{}" rel="noopener">{}</a>',
-        "sitemaps-name" if text else "sitemaps-url",
-        url,
-        shown,
-    )
+    kind = "sitemaps-name" if text else "sitemaps-url"
+    html = '<a class="{}" href="{}" rel="noopener">{}</a>'
+    return format_html(html, kind, url, shown)
 
 
 def url_of(location: str) -> str:
@@ -163,13 +157,9 @@ def url_of(location: str) -> str:
 def path_of(name: str, *args: str) -> str:
     """Return the path of one of our URLs; empty where the project includes none."""
     site = Site.current()
+    app, view = site.name or None, f"django_sitemaps_plus:{name}"
     try:
-        return reverse(
-            f"django_sitemaps_plus:{name}",
-            urlconf=site.urlconf,
-            args=args,
-            current_app=site.name or None,
-        )
+        return reverse(view, site.urlconf, args, current_app=app)
     except NoReverseMatch:
         return ""
 

@@ -51,20 +51,13 @@ def stored_location(entered: str, site: SiteAddress) -> str:
 def alike(location: str) -> list[str]:
     """Return other spellings of a location, the likeliest first."""
     path, _, query = location.partition("?")
-    return [
-        spelled
-        for spelled in dict.fromkeys(
-            f"{one}?{rest}" if rest else one
-            for rest in dict.fromkeys([query, _untracked(query), ""])
-            for one in _paths(path)
-        )
-        if spelled != location
-    ]
-
-
-def _untracked(query: str) -> str:
-    parameters = query.split("&")
-    return "&".join(one for one in parameters if not _TRACKING.match(one))
+    own = "&".join(one for one in query.split("&") if not _TRACKING.match(one))
+    spelled = dict.fromkeys(
+        f"{one}?{rest}" if rest else one
+        for rest in (query, own, "")
+        for one in _paths(path)
+    )
+    return [one for one in spelled if one != location]
 
 
 def _paths(path: str) -> Iterator[str]:

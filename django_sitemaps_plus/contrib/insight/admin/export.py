@@ -50,6 +50,4 @@ def _newest_first(rows: QuerySet[Any]) -> Iterator[Any]:
 
 def time_of(seconds: float | None) -> str:
     """Return a time as a spreadsheet reads it, in UTC; empty for none."""
-    return (
-        f"{moment(seconds).replace(tzinfo=None):%Y-%m-%d %H:%M:%S}" if seconds else ""
-    )
+    return f"{moment(seconds):%Y-%m-%d %H:%M:%S}" if seconds else ""

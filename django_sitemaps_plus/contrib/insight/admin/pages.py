@@ -59,19 +59,15 @@ class StateFilter(base.FieldFilter):
     """By state."""
 
     title = _("state")
-    parameter_name = field = "state"
+    parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return the states."""
         return list(_STATES.items())
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down: what state a page is in, no column says."""
-        value = self.value()
-        if not value:
-            return queryset
-        chosen = [pk for pk, state in _states(queryset) if state == value]
-        return queryset.filter(pk__in=chosen)
+    def narrowed(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the pages in a state, which no column says."""
+        return rows.filter(pk__in=[pk for pk, state in _states(rows) if state == value])
 
 
 def _states(pages: QuerySet[Any]) -> Iterator[tuple[int, str]]:
@@ -127,7 +123,8 @@ def _health() -> str:
         return problem
     rows = page_rows().on_site()
     counts = Counter(state for _, state in _states(rows))
-    total = counts.total()
+    counts["pages"] = total = counts.total()
+    counts["error"] += counts["broken"]
     shown = ngettext(
         "%(pages)s page: %(waits)s with waiting changes, %(due)s due for a routine "
         "check, %(never)s not built yet, %(error)s in error.",
@@ -135,27 +132,19 @@ def _health() -> str:
         "check, %(never)s not built yet, %(error)s in error.",
         total,
     ) % {
-        "pages": display.number(total),
-        "waits": display.number(counts["waits"]),
-        "due": display.number(counts["due"]),
-        "never": display.number(counts["never"]),
-        "error": display.number(counts["error"] + counts["broken"]),
+        name: display.number(counts[name])
+        for name in ("pages", "waits", "due", "never", "error")
     }
     return f"{shown} {late_changes()}"
 
 
 def _without_pages() -> Iterator[tuple[str, str]]:
     """Yield the registered sections that have no pages in the ledger, and why."""
-    filled = set(
-        Section.objects.on_site().filter(filled=True).values_list("name", flat=True)
-    )
+    rows = Section.objects.on_site().filter(filled=True)
+    filled = set(rows.values_list("name", flat=True))
     for name, problem in display.problems().items():
-        if name in filled:
-            continue
-        if problem:
-            yield name, problem
-        else:
-            yield name, display.why_no_pages(name)
+        if name not in filled:
+            yield name, problem or display.why_no_pages(name)
 
 
 @admin.register(Page)
@@ -265,16 +254,12 @@ class PageAdmin(base.ReadOnly):
             _("Whole file (200)"),
             _("Unchanged (304)"),
         )
-        rows = reads().filter(document=f"sitemap-{page}.xml").order_by("-last_at")
-        cells = [
-            (
-                row.crawler or gettext("other clients"),
-                display.ago(row.last_at),
-                display.number(row.full),
-                display.number(row.unchanged),
-            )
-            for row in rows
-        ]
+        cells = []
+        rows = reads().filter(document=f"sitemap-{page}.xml")
+        for row in rows.order_by("-last_at"):
+            who = row.crawler or gettext("other clients")
+            counts = display.number(row.full), display.number(row.unchanged)
+            cells.append((who, display.ago(row.last_at), *counts))
         return display.table(heads, cells)
 
     @admin.action(
@@ -283,9 +268,8 @@ class PageAdmin(base.ReadOnly):
     )
     def compare(self, request: HttpRequest, queryset: QuerySet[Page]) -> None:
         """Have pages compared with their rows: by a request, or in the background."""
-        done = Page.objects.filter(
-            pk__in=list(queryset.values_list("pk", flat=True))
-        ).mark()
+        pks = list(queryset.values_list("pk", flat=True))
+        done = Page.objects.filter(pk__in=pks).mark()
         text = ngettext(
             "%d page will be compared with its rows, when it is next requested.",
             "%d pages will be compared with their rows, when they are next requested.",
@@ -304,7 +288,7 @@ class PageAdmin(base.ReadOnly):
             )
             self.message_user(request, text % _AT_ONCE, messages.ERROR)
             return
-        changed = same = 0
+        done = Counter[bool]()
         for page in chosen:
             try:
                 is_new = _rebuilt(request, page)
@@ -314,9 +298,9 @@ class PageAdmin(base.ReadOnly):
                 text = gettext("Page %(page)s: %(problem)s")
                 self.message_user(request, text % said, messages.ERROR)
             else:
-                changed, same = changed + is_new, same + (not is_new)
+                done[is_new] += 1
         text = gettext("%(changed)d of the pages changed, %(same)d stayed the same.")
-        self.message_user(request, text % {"changed": changed, "same": same})
+        self.message_user(request, text % {"changed": done[True], "same": done[False]})
 
 
 def _page_link(page: Any, text: str = "") -> str:
@@ -363,33 +347,31 @@ class KindFilter(base.FieldFilter):
     """By what happened."""
 
     title = _("what")
-    parameter_name = field = "kind"
+    parameter_name = "kind"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return what can happen."""
         return list(UrlChange.Kind.choices)
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down, by section: so an index begins."""
+    def narrowed(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the rows of a kind, by section: so an index begins."""
         names = list(Section.objects.on_site().values_list("name", flat=True))
-        chosen = super().queryset(request, queryset)
-        return chosen.filter(section__in=names) if self.value() else chosen
+        return rows.filter(kind=value, section__in=names)
 
 
 class OnHoldFilter(base.FieldFilter):
     """What is on hold."""
 
     title = _("on hold")
-    parameter_name = field = "on_hold"
+    parameter_name = "on_hold"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Return yes: hardly any other row is."""
         return [("yes", _("on hold"))]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down to what was not queued, by whose index it is found."""
-        chosen = {"queued_at": None, "on_hold": True}
-        return queryset.filter(**chosen) if self.value() else queryset
+    def narrowed(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return them by what was not queued, by whose index they are found."""
+        return rows.filter(queued_at=None, on_hold=True)
 
 
 @admin.register(UrlChange)

@@ -75,39 +75,10 @@ class SectionRow:
         """What is wrong, in a few words each."""
         if self.problem:
             return [self.problem]
+        wrong, bad, never = self.wrong, self.bad, self.never
         texts = (
-            (self.wrong, ngettext("%s page in error", "%s pages in error", self.wrong)),
-            (self.bad, ngettext("%s row left out", "%s rows left out", self.bad)),
-            (
-                self.never,
-                ngettext("%s page not built yet", "%s pages not built yet", self.never),
-            ),
+            (wrong, ngettext("%s page in error", "%s pages in error", wrong)),
+            (bad, ngettext("%s row left out", "%s rows left out", bad)),
+            (never, ngettext("%s page not built yet", "%s pages not built yet", never)),
         )
         return [text % display.number(count) for count, text in texts if count]
-
-
-@dataclass
-class EngineRow:
-    """An engine of the settings for one of the site's hosts."""
-
-    alias: str
-    name: str
-    host: str
-    link: str
-    health: str
-    waiting: str
-    answered: str
-    #: What it answered in the last week: "1,234 accepted, 2 rejected".
-    lately: str
-
-
-@dataclass
-class ReaderRow:
-    """A crawler, and all that it has read."""
-
-    name: str
-    link: str
-    last: str
-    documents: str
-    full: str
-    unchanged: str

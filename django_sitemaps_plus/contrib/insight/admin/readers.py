@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -15,9 +14,6 @@ from django_sitemaps_plus.contrib.insight.models import Read
 from django_sitemaps_plus.contrib.insight.readers import reads
 
 from . import base, display
-
-#: Stands for all clients that are no well-known crawler.
-_OTHERS = "-"
 
 
 class CrawlerFilter(base.FieldFilter):
@@ -30,13 +26,7 @@ class CrawlerFilter(base.FieldFilter):
         """Return the crawlers that have read something."""
         known = set(reads().order_by().values_list("crawler", flat=True).distinct())
         found = [(name, name) for name in CRAWLER_NAMES if name in known]
-        return [*found, (_OTHERS, _("other clients"))] if "" in known else found
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Narrow the list down."""
-        if self.value() == _OTHERS:
-            return queryset.filter(crawler="")
-        return super().queryset(request, queryset)
+        return [*found, (self.EMPTY, _("other clients"))] if "" in known else found
 
 
 class LastReadFilter(base.TimeFilter):

@@ -7,13 +7,11 @@ By look-ups on indexes: of the digest of the URL, and of the row that its path n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from django.contrib.admin.sites import AdminSite
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
@@ -38,7 +36,7 @@ from django_sitemaps_plus.protocol.errors import LocationError
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from . import display
-from .base import ShownPage, may_view, said
+from .base import ShownPage, page_of, said
 from .entered import alike, stored_location
 
 #: Events, submissions and readers that are shown, the newest first.
@@ -61,22 +59,6 @@ class Fact(NamedTuple):
     lines: list[Any]
 
 
-@dataclass
-class Story:
-    """What is known of a URL; each list is None if the user may not view it."""
-
-    #: The URL as people read it, linked.
-    shown: str
-    facts: list[Fact] = field(default_factory=list)
-    #: What somebody may have meant where nothing is known: URLs with queries.
-    alike: list[tuple[str, str]] = field(default_factory=list)
-    events: list[dict[str, Any]] | None = None
-    submissions: list[dict[str, Any]] | None = None
-    #: What other apps know, as HTML.
-    parts: list[str] = field(default_factory=list)
-    readers: list[dict[str, Any]] | None = None
-
-
 def story_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
     """Show the search box and, if a URL was entered, its story."""
     entered = request.GET.get("url", "").strip()
@@ -87,17 +69,10 @@ def story_page(request: HttpRequest, admin_site: AdminSite) -> HttpResponse:
             story = _Teller(request, admin_site, site).story(entered)
         except LocationError as error:
             problem = str(error)
-    context = {
-        **admin_site.each_context(request),
-        "title": gettext("The story of a URL"),
-        "subtitle": None,
-        "story": story,
-        "problem": problem,
-        "sitemaps_url": entered,
-        "sitemaps_example": f"{site.origin}{site.prefix}…",
-    }
-    template = "django_sitemaps_plus/admin/story.html"
-    return TemplateResponse(request, template, context)
+    example = f"{site.origin}{site.prefix}…"
+    search = {"sitemaps_url": entered, "sitemaps_example": example}
+    shown = {"title": gettext("The story of a URL"), "story": story, **search}
+    return page_of(request, admin_site, "story", problem=problem, **shown)
 
 
 class _Teller:
@@ -106,31 +81,37 @@ class _Teller:
     def __init__(
         self, request: HttpRequest, admin_site: AdminSite, site: SiteAddress
     ) -> None:
-        self.request, self.admin_site, self.site = request, admin_site, site
+        self.page, self.admin_site, self.site = ShownPage(request), admin_site, site
 
-    def story(self, entered: str) -> Story:
-        """Return the story; raises ``LocationError`` if it is not a URL of the site."""
+    def story(self, entered: str) -> dict[str, Any]:
+        """
+        Return what is shown, without what the user may not view.
+
+        Raises ``LocationError`` if it is not a URL of the site.
+        """
         location = stored_location(entered, self.site)
         url = self.site.url(location)
-        story = Story(display.link(location, display.decoded(url)))
         events = self._events(location)
         sent = self._submissions(url)
         hints = {row.section for row in events} | {row.section for row in sent}
         found = places(location, self.site, hints)
         reasons = list(self._reasons(location, found, events))
-        if not (found.found or events or sent or reasons):
-            story.alike = self._alike(location)
-        if not (found.found or reasons or story.alike):
+        is_unknown = not (found.found or events or sent or reasons)
+        meant = self._alike(location) if is_unknown else []
+        if not (found.found or reasons or meant):
             reasons = list(self._rowless(location, is_searched=not found.left))
-        story.facts = [*self._listed(found, events, reasons), *self._rows(found)]
-        story.events = list(map(_event, events))
-        if may_view(self.request, Submission):
-            story.submissions = list(map(_submission, sent))
         sections = _added({place.section for place in _listed(found)}, events)
-        page = ShownPage(self.request)
-        story.parts = [said(one) for one in asked.stories(page, url, sections)]
-        if may_view(self.request, Read):
-            story.readers = list(_readers(found))
+        story = {
+            "shown": display.link(location, display.decoded(url)),
+            "facts": [*self._listed(found, events, reasons), *self._rows(found)],
+            "alike": meant,
+            "events": list(map(_event, events)),
+            "parts": [said(one) for one in asked.stories(self.page, url, sections)],
+        }
+        if self.page.may(Submission):
+            story["submissions"] = list(map(_submission, sent))
+        if self.page.may(Read):
+            story["readers"] = list(_readers(found))
         return story
 
     def _events(self, location: str) -> list[UrlChange]:
@@ -162,7 +143,7 @@ class _Teller:
         if events and events[0].on_hold:
             yield gettext("its removal is on hold: confirm it")
         for place in found.found:
-            page = place.page if may_view(self.request, Page) else None
+            page = place.page if self.page.may(Page) else None
             if page is not None and page.error:
                 yield gettext("its page cannot be built: %s") % page.error
 
@@ -205,12 +186,8 @@ class _Teller:
             return gettext("%s, built for each request") % place.page_name
         name = "admin:sitemaps_plus_page_change"
         path = reverse(name, args=[page.pk], current_app=self.admin_site.name)
-        return format_html(
-            gettext('<a href="{}">{}</a>, last changed {}'),
-            path,
-            page,
-            display.when(page.changed_at),
-        )
+        text = gettext('<a href="{}">{}</a>, last changed {}')
+        return format_html(text, path, page, display.when(page.changed_at))
 
     def _not_listed(self, found: FoundPlaces) -> str:
         if any(place.page for place in found.found):
@@ -253,7 +230,8 @@ class _Teller:
     def _row_path(self, row: Model) -> str:
         """Return where the object is edited, if the user may see it there."""
         known = self.admin_site._registry.get(type(row))
-        if known is None or not known.has_view_or_change_permission(self.request, row):
+        request = self.page.request
+        if known is None or not known.has_view_or_change_permission(request, row):
             return ""
         name = f"admin:{row._meta.app_label}_{row._meta.model_name}_change"
         try:
@@ -314,10 +292,8 @@ def _submission(row: Any) -> dict[str, Any]:
 
 def _readers(found: FoundPlaces) -> Iterator[dict[str, Any]]:
     """Yield who has read the pages on which the URL is listed."""
-    numbers = {
-        f"sitemap-{place.page_name}.xml" for place in found.found if place.is_listed
-    }
-    rows = reads().filter(document__in=numbers).order_by("-last_at")[:_SHOWN]
+    names = {f"sitemap-{place.page_name}.xml" for place in _listed(found)}
+    rows = reads().filter(document__in=names).order_by("-last_at")[:_SHOWN]
     for row in rows:
         yield {
             "crawler": row.crawler or gettext("other clients"),

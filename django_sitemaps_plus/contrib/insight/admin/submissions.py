@@ -125,11 +125,8 @@ class SubmissionAdmin(base.Exported):
         """Return what keeps it from being submitted."""
         if row.due_at is None or row.state != Submission.State.PENDING:
             return "–"
-        known = (
-            EngineState.objects.on_site()
-            .filter(engine=row.engine, host=row.host)
-            .first()
-        )
+        states = EngineState.objects.on_site()
+        known = states.filter(engine=row.engine, host=row.host).first()
         paused = known is not None and known.paused_until > time.time()
         said = (known.problem or (known.message if paused else "")) if known else ""
         return said or display.known_engines()[1] or _rest(row) or "–"
@@ -196,28 +193,19 @@ class EngineStateAdmin(base.ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         """Return the states with the number of what waits, and of what failed."""
-        failed = (
-            Submission.objects.on_site()
-            .of_engine()
-            .filter(state=Submission.State.FAILED)
-        )
-        return (
-            EngineState.objects.on_site()
-            .with_waiting()
-            .annotate(failed_n=failed.number())
-        )
+        rows = Submission.objects.on_site().of_engine()
+        failed = rows.filter(state=Submission.State.FAILED)
+        states = EngineState.objects.on_site().with_waiting()
+        return states.annotate(failed_n=failed.number())
 
     def run_check(self, request: HttpRequest) -> HttpResponse:
         """Check site and engines where somebody asks for it, by a POST."""
         if not self.has_act_permission(request):
             raise PermissionDenied
         if request.method != "POST":
-            index = "admin:app_list"
-            return redirect(
-                reverse(
-                    index, args=[self.opts.app_label], current_app=self.admin_site.name
-                )
-            )
+            app = self.admin_site.name
+            args = [self.opts.app_label]
+            return redirect(reverse("admin:app_list", args=args, current_app=app))
         return base.of_site(request, lambda: check_page(request, self.admin_site))
 
     waiting = display.column("waiting_n", _("waiting"), display.number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from django import template
@@ -33,9 +34,8 @@ def sitemaps_overview(context: Any) -> SafeString:
             "sites": _sites(site),
             "sitemaps_example": f"{address.origin}{address.prefix}…",
         }
-        return render_to_string(
-            "django_sitemaps_plus/admin/overview.html", found, request
-        )
+        template = "django_sitemaps_plus/admin/overview.html"
+        return render_to_string(template, found, request)
 
 
 @register.simple_tag(takes_context=True)
@@ -48,8 +48,7 @@ def sitemaps_lists(context: Any) -> list[Any]:
 
 def _sites(shown: Site) -> list[tuple[str, bool]]:
     """Return the sites of the settings, where there are several."""
-    try:
-        is_one = not get_settings().SITES
-    except ConfigurationError:
-        is_one = True
-    return [] if is_one else [(site.key, site == shown) for site in Site.all()]
+    with suppress(ConfigurationError):
+        if get_settings().SITES:
+            return [(site.key, site == shown) for site in Site.all()]
+    return []
