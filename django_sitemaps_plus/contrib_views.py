@@ -22,6 +22,8 @@ from django.utils.http import http_date
 from .exceptions import ConfigurationError, TooManyBadRows
 from .protocol.errors import PageFull
 from .protocol.locations import resolve
+from .protocol.markup import date_text
+from .protocol.writers import index_xml, sitemap_xml
 from .serving.responses import ROBOTS_TAG, is_own, unavailable
 from .sitemaps.as_columns import newest_in
 from .sitemaps.registry import instance
@@ -52,10 +54,8 @@ def index(
             content_type=content_type,
             sitemap_url_name=sitemap_url_name,
         )
-    from .serving.index import index_bytes
-
-    place = requested_address(request)
-    items: list[tuple[str, Any]] = []
+    place, zone = requested_address(request), timezone.get_default_timezone()
+    items: list[str] = []
     lastmods = []
     for name, given in sitemaps.items():
         declared = instance(given)
@@ -72,10 +72,12 @@ def index(
             lastmod = None  # a text may be anything
         lastmods.append(lastmod)
         start = resolve(path, str(place.with_scheme(declared.protocol).origin))
-        items.append((start, lastmod))
-        items += [(f"{start}?p={number}", lastmod) for number in range(2, pages + 1)]
-    body = index_bytes(items)
-    return _response(body, content_type, [lastmods])
+        dated = None if lastmod is None else date_text(lastmod, zone, "lastmod")
+        items.append(sitemap_xml(start, dated))
+        items += [
+            sitemap_xml(f"{start}?p={number}", dated) for number in range(2, pages + 1)
+        ]
+    return _response(index_xml(items), content_type, [lastmods])
 
 
 def sitemap(
