@@ -129,11 +129,8 @@ def closed(groups: Iterable[Group], crawler: str = "*") -> bool:
 def shut_out(groups: Sequence[Group]) -> str:
     """Return whom a robots.txt that is ``closed`` keeps out: some may have groups."""
     names = dict.fromkeys(name for group in groups for name in group.user_agents)
-    let_in = [
-        name
-        for name in names
-        if not (name.startswith(_USAGE_GROUP) or closed(groups, name))
-    ]
+    own = (name for name in names if not name.startswith(_USAGE_GROUP))
+    let_in = [name for name in own if not closed(groups, name)]
     return f"all crawlers but {', '.join(let_in)}" if let_in else "all crawlers"
 
 
@@ -247,15 +244,6 @@ def _rule(rule: str, field: str) -> str:
     return quote(rule)
 
 
-@dataclass(frozen=True, slots=True)
-class Crawler:
-    """The name of a crawler in robots.txt, who operates it, and where that is said."""
-
-    name: str
-    operator: str
-    source: str
-
-
 _AMAZON = "https://developer.amazon.com/amazonbot"
 _ANTHROPIC = "https://support.claude.com/en/articles/8896518"
 _APPLE = "https://support.apple.com/en-us/119829"
@@ -267,39 +255,40 @@ _MISTRAL = "https://docs.mistral.ai/en/robots"
 _OPENAI = "https://developers.openai.com/api/docs/bots"
 _PERPLEXITY = "https://docs.perplexity.ai/docs/resources/perplexity-crawlers"
 
-#: The crawlers of each preset of the setting ``ROBOTS``.
+#: The crawlers of each preset of the setting ``ROBOTS``, by their names there, and
+#: where their operators document them.
 PRESETS = {
     # What they read may train models. Search engines and answers do not need them.
-    "ai-training": (
-        Crawler("GPTBot", "OpenAI", _OPENAI),
-        Crawler("ClaudeBot", "Anthropic", _ANTHROPIC),
-        Crawler("Google-Extended", "Google", _GOOGLE),
-        Crawler("Applebot-Extended", "Apple", _APPLE),
-        Crawler("meta-externalagent", "Meta", _META),
-        Crawler("Amazonbot", "Amazon", _AMAZON),
-        Crawler("MistralAI-Training", "Mistral", _MISTRAL),
-        Crawler("CCBot", "Common Crawl", _COMMON_CRAWL),
-    ),
+    "ai-training": {
+        "GPTBot": _OPENAI,
+        "ClaudeBot": _ANTHROPIC,
+        "Google-Extended": _GOOGLE,
+        "Applebot-Extended": _APPLE,
+        "meta-externalagent": _META,
+        "Amazonbot": _AMAZON,
+        "MistralAI-Training": _MISTRAL,
+        "CCBot": _COMMON_CRAWL,
+    },
     # They build the index that an assistant searches and links to.
-    "ai-search": (
-        Crawler("OAI-SearchBot", "OpenAI", _OPENAI),
-        Crawler("Claude-SearchBot", "Anthropic", _ANTHROPIC),
-        Crawler("PerplexityBot", "Perplexity", _PERPLEXITY),
-        Crawler("Meta-WebIndexer", "Meta", _META),
-        Crawler("Amzn-SearchBot", "Amazon", _AMAZON),
-        Crawler("MistralAI-Index", "Mistral", _MISTRAL),
-    ),
+    "ai-search": {
+        "OAI-SearchBot": _OPENAI,
+        "Claude-SearchBot": _ANTHROPIC,
+        "PerplexityBot": _PERPLEXITY,
+        "Meta-WebIndexer": _META,
+        "Amzn-SearchBot": _AMAZON,
+        "MistralAI-Index": _MISTRAL,
+    },
     # They fetch a page because somebody asked about it.
-    "ai-user": (
-        Crawler("ChatGPT-User", "OpenAI", _OPENAI),
-        Crawler("Claude-User", "Anthropic", _ANTHROPIC),
-        Crawler("Perplexity-User", "Perplexity", _PERPLEXITY),
-        Crawler("meta-externalfetcher", "Meta", _META),
-        Crawler("Amzn-User", "Amazon", _AMAZON),
-        Crawler("MistralAI-User", "Mistral", _MISTRAL),
-        Crawler("DuckAssistBot", "DuckDuckGo", _DUCKDUCKGO),
-    ),
+    "ai-user": {
+        "ChatGPT-User": _OPENAI,
+        "Claude-User": _ANTHROPIC,
+        "Perplexity-User": _PERPLEXITY,
+        "meta-externalfetcher": _META,
+        "Amzn-User": _AMAZON,
+        "MistralAI-User": _MISTRAL,
+        "DuckAssistBot": _DUCKDUCKGO,
+    },
     # They check the pages that somebody advertises with an assistant; documented since
     # 2026-04-21.
-    "ai-ads": (Crawler("OAI-AdsBot", "OpenAI", _OPENAI),),
+    "ai-ads": {"OAI-AdsBot": _OPENAI},
 }
