@@ -112,9 +112,12 @@ class Origin:
         refuse_long(location, len(self.scheme) + 3 + len(self.host))
         if isinstance(location, str) and _PLAIN.fullmatch(location):
             path: str = location
+            _check_length(len(self.scheme) + 3 + len(self.host) + len(path), location)
         else:
-            path = quote(_own_path(_clean(location), self))
-        _check_length(len(self.scheme) + 3 + len(self.host) + len(path), location)
+            text = _with_scheme(_clean(location), self)
+            path = _one_slash(resolve(text, str(self)).removeprefix(str(self)))
+            if not path.startswith("/"):
+                raise LocationError(f"location {excerpt(text)}: not a URL of {self}")
         refuse_ambiguous(path)
         return path
 
@@ -155,7 +158,7 @@ def plain(joined: str) -> bool:
         data = joined.encode("ascii")
     except UnicodeEncodeError:
         return False
-    if data.translate(None, _LEGAL_BYTES) or not _lines_are_paths(data):
+    if data.translate(None, _LEGAL_BYTES) or _NO_PATH.search(b"\n" + data):
         return False
     escapes = data.count(b"%")
     if escapes and data.translate(_HEX_SHAPE).count(b"%hh") != escapes:
@@ -282,16 +285,6 @@ def _clean(location: object) -> str:
     return location
 
 
-def _own_path(text: str, origin: Origin) -> str:
-    text = _with_scheme(text, origin)
-    if text.startswith("/"):
-        return text
-    own, path = _split(text)
-    if own != origin:
-        raise LocationError(f"location {excerpt(text)}: not a URL of {origin}")
-    return _one_slash(path)
-
-
 def _one_slash(path: str) -> str:
     if path.startswith("//"):
         raise LocationError(f"location {excerpt(path)}: begins with two slashes")
@@ -375,14 +368,9 @@ def _has_session(text: str) -> bool:
 
 
 def _check_length(length: int, location: object) -> None:
-    if length > MAX_LOCATION:
-        msg = f"location {excerpt(location)}: {length} characters, over {MAX_LOCATION}"
-        raise LocationError(msg)
-    if length < MIN_LOCATION:
-        msg = f"location {excerpt(location)}: {length} characters, under {MIN_LOCATION}"
-        raise LocationError(msg)
-
-
-def _lines_are_paths(data: bytes) -> bool:
-    """Return whether each line begins with one slash."""
-    return data[:1] == b"/" != data[1:2] and not _NO_PATH.search(data)
+    if not MIN_LOCATION <= length <= MAX_LOCATION:
+        is_long = length > MAX_LOCATION
+        bound = f"over {MAX_LOCATION}" if is_long else f"under {MIN_LOCATION}"
+        raise LocationError(
+            f"location {excerpt(location)}: {length} characters, {bound}"
+        )
