@@ -89,16 +89,11 @@ def _datetime(value: datetime, zone: tzinfo) -> str:
             raise DateError(f"date {excerpt(value)}: its zone gives no offset")
         if offset % _MINUTE or abs(offset) > _MAX_OFFSET:
             # Not by astimezone(), whose way over UTC may lead out of the calendar.
-            zone = _whole_minutes(offset)
-            shift = (zone.utcoffset(None) or timedelta()) - offset
-            value = (value.replace(tzinfo=None) + shift).replace(tzinfo=zone)
+            is_far = abs(offset) > _MAX_OFFSET
+            whole = timedelta() if is_far else round(offset / _MINUTE) * _MINUTE
+            shifted = value.replace(tzinfo=None) + (whole - offset)
+            value = shifted.replace(tzinfo=timezone(whole))
     except OverflowError as error:
         msg = f"date {excerpt(value)}: outside the years 1 to 9999 in its zone"
         raise DateError(msg) from error
     return value.isoformat(timespec="seconds")
-
-
-def _whole_minutes(offset: timedelta) -> timezone:
-    if abs(offset) > _MAX_OFFSET:
-        return UTC
-    return timezone(round(offset / _MINUTE) * _MINUTE)

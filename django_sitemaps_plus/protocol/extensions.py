@@ -137,11 +137,8 @@ def is_news_language(code: object) -> bool:
 def news_xml(news: News, place: Place) -> str:
     """Return ``<news:news>``; EntryError if a field is missing or illegal."""
     if not is_news_language(news.language):
-        msg = (
-            f"news.language {excerpt(news.language)}: not a code of ISO 639, zh-cn "
-            "or zh-tw"
-        )
-        raise EntryError(msg)
+        problem = "not a code of ISO 639, zh-cn or zh-tw"
+        raise EntryError(f"news.language {excerpt(news.language)}: {problem}")
     name = text_xml(news.name, "news.name")
     title = text_xml(news.title, "news.title")
     published: Any = news.publication_date
@@ -169,12 +166,8 @@ def _whole(value: object, field: str, low: int = 0, high: int = _MAX_COUNT) -> s
     return f"{int(value)}"
 
 
-def _duration(value: object, field: str) -> str:
-    return _whole(value, field, MIN_VIDEO_DURATION, MAX_VIDEO_DURATION)
-
-
-def _rating(value: object, field: str) -> str:
-    return decimal_text(value, field, MIN_VIDEO_RATING, MAX_VIDEO_RATING)
+_duration = partial(_whole, low=MIN_VIDEO_DURATION, high=MAX_VIDEO_DURATION)
+_rating = partial(decimal_text, low=MIN_VIDEO_RATING, high=MAX_VIDEO_RATING)
 
 
 def _yes_no(value: object, field: str) -> str:
