@@ -181,7 +181,7 @@ def _lines(group: Group) -> Iterator[str]:
         raise EntryError("user_agents: none")
     for name in names:
         if not matches(name, _USER_AGENT):
-            raise EntryError(f"user_agents {excerpt(name)}: not the name of a crawler")
+            raise EntryError.of("user_agents", name, "not the name of a crawler")
         yield f"User-agent: {name}\n"
     if group.signals:
         yield f"{_signal(*group.signals)}\n"
@@ -199,7 +199,7 @@ def _lines(group: Group) -> Iterator[str]:
     for given in several(group.clean_param, str, "clean_param"):
         if not matches(given, _CLEAN_PARAM):
             example = '"sort&page /news/", of at most 500 characters'
-            raise EntryError(f"clean_param {excerpt(given)}: not like {example}")
+            raise EntryError.of("clean_param", given, f"not like {example}")
         yield f"Clean-param: {given}\n"
 
 
@@ -235,12 +235,10 @@ def _rules(word: str, rules: Sequence[str]) -> Iterator[str]:
 def _rule(rule: str, field: str) -> str:
     """Return a path as it is written; raise ``EntryError`` if it is none."""
     if not matches(rule, _LINE):
-        raise EntryError(f"{field} {excerpt(rule)}: not one line of text")
+        raise EntryError.of(field, rule, "not one line of text")
     if rule and not rule.startswith(("/", "*")):
         remedy = f"write {excerpt(f'/{rule}')}"
-        raise EntryError(
-            f"{field} {excerpt(rule)}: begins with neither / nor *: {remedy}"
-        )
+        raise EntryError.of(field, rule, f"begins with neither / nor *: {remedy}")
     return quote(rule)
 
 

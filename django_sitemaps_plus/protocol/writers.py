@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Final
 
-from .errors import EntryError, PageFull, excerpt
+from .errors import EntryError, PageFull
 from .extensions import MEDIA
 from .limits import (
     CHANGEFREQS,
@@ -61,7 +61,7 @@ def changefreq_xml(value: object) -> str:
         return ""
     if not isinstance(value, str) or value not in CHANGEFREQS:
         words = ", ".join(sorted(CHANGEFREQS))
-        raise EntryError(f"changefreq {excerpt(value)}: not one of {words}")
+        raise EntryError.of("changefreq", value, f"not one of {words}")
     return f"<changefreq>{value}</changefreq>"
 
 
@@ -99,8 +99,9 @@ def alternate_xml(hreflang: str, href: str) -> str:
             the address is neither an http(s) URL nor a path behind ``ORIGIN_MARK``.
     """
     if not is_language(hreflang):
-        msg = f"hreflang {excerpt(hreflang)}: neither a language tag nor x-default"
-        raise EntryError(msg)
+        raise EntryError.of(
+            "hreflang", hreflang, "neither a language tag nor x-default"
+        )
     url = escaped_address(href)
     return f'<xhtml:link rel="alternate" hreflang="{hreflang}" href="{url}"/>'
 
