@@ -47,13 +47,8 @@ def index(
     With a template of the project's own, contrib's ``TemplateResponse``.
     """
     if is_own(template_name, "sitemap_index.xml"):
-        return contrib.index(
-            request,
-            cast(Any, sitemaps),
-            template_name=template_name,
-            content_type=content_type,
-            sitemap_url_name=sitemap_url_name,
-        )
+        given = cast(Any, sitemaps), template_name, content_type, sitemap_url_name
+        return contrib.index(request, *given)
     place, zone = requested_address(request), timezone.get_default_timezone()
     items: list[str] = []
     lastmods = []
@@ -99,13 +94,8 @@ def sitemap(
     if section is not None and section not in sitemaps:
         raise Http404(f"No sitemap available for section: {section!r}")
     if is_own(template_name, "sitemap.xml"):
-        return contrib.sitemap(
-            request,
-            cast(Any, sitemaps),
-            section=section,
-            template_name=template_name,
-            content_type=content_type,
-        )
+        given = cast(Any, sitemaps), section, template_name, content_type
+        return contrib.sitemap(request, *given)
     from .building.by_position import by_position
 
     chosen = sitemaps if section is None else {section: sitemaps[section]}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import logging
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -25,7 +24,9 @@ from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
 from . import hooks
-from .contrib_views import index, sitemap
+from .contrib_views import index as index
+from .contrib_views import sitemap as sitemap
+from .converters import View
 from .db import is_without_connection, tables_are_missing
 from .exceptions import (
     ConfigurationError,
@@ -39,19 +40,8 @@ from .serving.responses import cache_control, file_response, unavailable
 from .sitemaps.site import Site, working_for
 from .sitemaps.tenants import tables_missing
 
-__all__ = [
-    "engine_file",
-    "gathered",
-    "index",
-    "page",
-    "robots",
-    "sitemap",
-    "style",
-]
-
 logger = logging.getLogger("django_sitemaps_plus")
 
-View = Callable[..., HttpResponseBase]
 
 #: The reason is in the log, and may hold what is nobody's business.
 _BEING_BUILT = "The sitemap is being built. Please try again shortly."
@@ -169,10 +159,10 @@ def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
     Also while the database is away, or another setting is wrong: without it crawlers
     stay away from the whole site.
     """
-    from .serving.robots import rules
+    from .serving.robots import robots_for, rules
 
     try:
-        return _robots(request, site=site)
+        response = file_response(robots_for(request, site), "text/plain")
     except HookError:
         logger.exception("%s cannot name all sitemaps.", request.path)
         return unavailable()
@@ -187,13 +177,8 @@ def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
         headers = {"Cache-Control": "no-cache"}
         kind = "text/plain; charset=utf-8"
         return HttpResponse(text, content_type=kind, headers=headers)
-
-
-@_told_of_another
-def _robots(request: HttpRequest, *, site: str) -> HttpResponseBase:
-    from django_sitemaps_plus.serving.robots import robots_for
-
-    return file_response(robots_for(request, site), "text/plain")
+    hooks.answered(request, response, site=site, is_sitemap=False)
+    return response
 
 
 @_public
