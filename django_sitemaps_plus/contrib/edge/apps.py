@@ -11,6 +11,5 @@ class EdgeConfig(hooks.FurtherAppConfig):
     name = "django_sitemaps_plus.contrib.edge"
     label = "sitemaps_plus_edge"
     verbose_name = "Sitemaps: edge"
-    default = True
     #: Where the core finds the hooks of this app: see ``django_sitemaps_plus.hooks``.
     sitemaps_plus = "django_sitemaps_plus.contrib.edge.hooks"

@@ -11,6 +11,5 @@ class FormatsConfig(hooks.FurtherAppConfig):
     name = "django_sitemaps_plus.contrib.formats"
     label = "sitemaps_plus_formats"
     verbose_name = "Sitemaps: formats"
-    default = True
     #: Where the core finds the hooks of this app: see ``django_sitemaps_plus.hooks``.
     sitemaps_plus = "django_sitemaps_plus.contrib.formats.hooks"

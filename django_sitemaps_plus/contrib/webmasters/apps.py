@@ -11,6 +11,5 @@ class WebmastersConfig(hooks.FurtherAppConfig):
     name = "django_sitemaps_plus.contrib.webmasters"
     label = "sitemaps_plus_webmasters"
     verbose_name = "Sitemaps: webmaster tools"
-    default = True
     #: Where the core finds the hooks of this app: see ``django_sitemaps_plus.hooks``.
     sitemaps_plus = "django_sitemaps_plus.contrib.webmasters.hooks"
