@@ -71,6 +71,11 @@ def claim_of(owner: Any, seconds: Any) -> dict[str, Any]:
     return {"claimed_by": owner, "claimed_until": DatabaseTime() + seconds}
 
 
+def unique(name: str, *fields: str) -> list[models.BaseConstraint]:
+    """Return the constraint, for ``Meta``, that no two rows have the same values."""
+    return [models.UniqueConstraint(fields=fields, name=name)]
+
+
 class SiteManager(models.Manager[_Row]):
     """Rows in the database for writing: a replica may be behind."""
 

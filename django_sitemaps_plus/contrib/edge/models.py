@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from django.db import models
 
-from django_sitemaps_plus.sitemaps.site_rows import SiteClaimed, SiteRow
+from django_sitemaps_plus.sitemaps.site_rows import SiteClaimed, SiteRow, unique
 
 
 class PublishedFile(SiteRow):
@@ -26,11 +24,7 @@ class PublishedFile(SiteRow):
 
     class Meta:
         app_label = "sitemaps_plus_edge"
-        constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(
-                fields=["site", "name"], name="sitemaps_plus_edge_file"
-            ),
-        ]
+        constraints = unique("sitemaps_plus_edge_file", "site", "name")
 
     def __str__(self) -> str:
         return self.name
@@ -41,11 +35,7 @@ class Publisher(SiteClaimed):
 
     class Meta:
         app_label = "sitemaps_plus_edge"
-        constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(
-                fields=["site"], name="sitemaps_plus_edge_one_publisher"
-            ),
-        ]
+        constraints = unique("sitemaps_plus_edge_one_publisher", "site")
 
     def __str__(self) -> str:
         return self.claimed_by or "–"
@@ -64,11 +54,7 @@ class AnnouncedDocument(SiteRow):
 
     class Meta:
         app_label = "sitemaps_plus_edge"
-        constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(
-                fields=["site", "document"], name="sitemaps_plus_edge_announced"
-            ),
-        ]
+        constraints = unique("sitemaps_plus_edge_announced", "site", "document")
 
     def __str__(self) -> str:
         return self.document

@@ -8,10 +8,7 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.sitemaps.site_rows import (
-    Claimed,
-    SiteRow,
-)
+from django_sitemaps_plus.sitemaps.site_rows import Claimed, SiteRow, unique
 
 
 class SitemapReport(SiteRow):
@@ -31,11 +28,7 @@ class SitemapReport(SiteRow):
 
     class Meta:
         app_label = "sitemaps_plus_webmasters"
-        constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(
-                fields=["site", "engine"], name="sitemaps_plus_webmasters_report"
-            ),
-        ]
+        constraints = unique("sitemaps_plus_webmasters_report", "site", "engine")
 
     def __str__(self) -> str:
         return self.engine
@@ -70,12 +63,9 @@ class Inspection(SiteRow):
 
     class Meta:
         app_label = "sitemaps_plus_webmasters"
-        constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(
-                fields=["site", "section", "digest"],
-                name="sitemaps_plus_webmasters_url",
-            ),
-        ]
+        constraints = unique(
+            "sitemaps_plus_webmasters_url", "site", "section", "digest"
+        )
         indexes: ClassVar[list[models.Index]] = [
             models.Index(
                 fields=["site", "inspected_at"], name="sitemaps_plus_wm_inspected"
