@@ -24,13 +24,12 @@ from django_sitemaps_plus.engines.base import (
     Engine,
     OptionError,
     Outcome,
-    Refused,
     SitemapStatus,
     secret_option,
 )
 from django_sitemaps_plus.engines.http import explained
 
-from .answers import as_count, as_text, of_account, parts_of, remedy
+from .answers import as_count, as_text, of_account, parts_of, unless_refused
 
 _ENDPOINT = "https://ssl.bing.com/webmaster/api.svc/json"
 
@@ -158,10 +157,7 @@ class BingWebmaster(Engine):
             TransportError: There is no answer.
         """
         response = self._ask(method, None, **query)
-        answer = self._read(response, _QUESTION)
-        if answer.outcome != Outcome.ACCEPTED:
-            raise Refused(answer, remedy(answer))
-        return response
+        return unless_refused(response, self._read(response, _QUESTION))
 
     def _ask(
         self, method: str, document: Mapping[str, Any] | None, **query: str

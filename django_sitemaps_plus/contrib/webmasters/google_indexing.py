@@ -141,9 +141,8 @@ class GoogleIndexing(GoogleEngine):
         if page.status != 200:
             problem = f"The page answers with status {page.status}: not submitted."
             is_down = page.status >= 500 or page.status == 429
-            raise _refused(
-                Outcome.UNAVAILABLE if is_down else Outcome.REJECTED, problem
-            )
+            outcome = Outcome.UNAVAILABLE if is_down else Outcome.REJECTED
+            raise _refused(outcome, problem)
         if _TYPES.isdisjoint(structured_data.types_in(page.text)):
             raise _refused(Outcome.REJECTED, f"The page {_ONLY}: not submitted.")
         return "URL_UPDATED"
