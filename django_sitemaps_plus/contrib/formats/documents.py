@@ -28,7 +28,7 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .conf import formats
 from .feeds import ATOM_TYPE, RSS_TYPE, Feed, FeedEntry, atom, rss
-from .llms import Link, llms_txt
+from .llms import llms_txt
 from .newest import Newest, newest
 from .titles import section_title
 
@@ -65,15 +65,13 @@ def all_documents(site: SiteAddress) -> Iterator[tuple[str, Callable[[], Documen
 def llms_text(head: Mapping[str, str], site: SiteAddress) -> str:
     """Return ``/llms.txt``: the sections of a site that have a title."""
     with site.rendering():
-        links = [
-            Link(
-                title,
-                address(site, "section", section.name),
-                str(getattr(section.sitemap, "section_description", "")),
-            )
-            for section in usable()
-            if (title := section_title(section.sitemap))
-        ]
+        links = []
+        for section in usable():
+            if title := section_title(section.sitemap):
+                description = str(getattr(section.sitemap, "section_description", ""))
+                links.append(
+                    (title, address(site, "section", section.name), description)
+                )
         return llms_txt(str(head["title"]), str(head.get("description", "")), links)
 
 
