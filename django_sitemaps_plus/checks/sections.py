@@ -247,13 +247,12 @@ def _check_route(source: SectionSource) -> Iterator[CheckMessage]:
         return
     if location.params and not location.expressions and source.key is not None:
         param = location.params[0]
+        column = f'{param}=F("{param}")' if isinstance(param, str) else 'F("slug")'
         yield message(
             "W017",
             f"Section {source.name!r} lists one URL for all items: {location!r} has no "
             "expression.",
-            f'Name the column, for example {param}=F("{param}").'
-            if isinstance(param, str)
-            else 'Name the column, for example F("slug").',
+            f"Name the column, for example {column}.",
         )
 
 
