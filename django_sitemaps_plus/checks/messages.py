@@ -91,14 +91,8 @@ def section_names() -> list[str]:
         return list(registry.known())
 
 
-def has_address() -> bool:
-    """Return whether ``BASE_URL``, Sites or tenants say where the site is."""
-    site = Site.current()
-    is_said = bool(site.tenant or site.base_url)
-    return is_said or apps.is_installed("django.contrib.sites")
-
-
 def without_address(number: str, text: str) -> Iterator[CheckMessage]:
-    """Yield a message if nothing says where the site is."""
-    if not has_address():
+    """Yield a message if neither ``BASE_URL``, Sites nor tenants say where it is."""
+    site = Site.current()
+    if not (site.tenant or site.base_url or apps.is_installed("django.contrib.sites")):
         yield message(number, text, SET_BASE_URL)

@@ -239,11 +239,9 @@ def _check_route(source: SectionSource) -> Iterator[CheckMessage]:
                 location.compile()
     except RouteError as error:
         hint = "Use the name of a URL pattern, with its namespaces and its parameters."
-        if location.is_literal:
-            hint = (
-                'Write a path such as "/p/{slug}/", and a value for each placeholder.'
-            )
-        yield message("E007", f"Section {source.name!r} has no URLs: {error}", hint)
+        literal = 'Write a path such as "/p/{slug}/", and a value for each placeholder.'
+        text = f"Section {source.name!r} has no URLs: {error}"
+        yield message("E007", text, literal if location.is_literal else hint)
         return
     if location.params and not location.expressions and source.key is not None:
         param = location.params[0]
