@@ -47,9 +47,9 @@ logger = logging.getLogger("django_sitemaps_plus")
 _BEING_BUILT = "The sitemap is being built. Please try again shortly."
 
 
-# Around a view, from the outside in: ``_in_autocommit`` (no transaction), ``_public``
-# (GET and HEAD, without a login), ``_guarded`` (the site; 503 in place of an error) and
-# ``_told`` (apps look at the answer).
+# Around a view, from the outside in: ``_public`` (GET and HEAD, without a login, in no
+# transaction), ``_guarded`` (the site; 503 in place of an error) and ``_told`` (apps
+# look at the answer).
 
 
 def _guarded(view: View) -> View:
@@ -90,17 +90,16 @@ def _guarded(view: View) -> View:
             logger.exception("%s: the database failed.", request.path)
             return unavailable()
 
-    return _in_autocommit(inner)
+    return _public(inner)
 
 
 def _public(view: View) -> View:
-    """Answer GET and HEAD to anyone: crawlers have no login."""
-    return login_not_required(require_safe(view))
+    """
+    Answer GET and HEAD to anyone: crawlers have no login.
 
-
-def _in_autocommit(view: View) -> View:
-    """The same, with ``ATOMIC_REQUESTS`` too outside of a transaction."""
-    own = _public(view)
+    Outside of a transaction, with ``ATOMIC_REQUESTS`` too.
+    """
+    own = login_not_required(require_safe(view))
     for alias in connections:
         own = transaction.non_atomic_requests(using=alias)(own)
     return own
@@ -151,7 +150,7 @@ def page(request: HttpRequest, **given: Any) -> HttpResponseBase:
     return answers.page(request, **given)
 
 
-@_in_autocommit
+@_public
 def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
     """
     ``/robots.txt``: the rules of the settings, and where the sitemap is.
