@@ -76,6 +76,11 @@ def unique(name: str, *fields: str) -> list[models.BaseConstraint]:
     return [models.UniqueConstraint(fields=fields, name=name)]
 
 
+def index(name: str, *fields: str) -> list[models.Index]:
+    """Return the index of some columns, for ``Meta``."""
+    return [models.Index(fields=fields, name=name)]
+
+
 class SiteManager(models.Manager[_Row]):
     """Rows in the database for writing: a replica may be behind."""
 

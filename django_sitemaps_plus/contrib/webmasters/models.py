@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import ClassVar
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.sitemaps.site_rows import Claimed, SiteRow, unique
+from django_sitemaps_plus.sitemaps.site_rows import Claimed, SiteRow, index, unique
 
 
 class SitemapReport(SiteRow):
@@ -66,11 +65,7 @@ class Inspection(SiteRow):
         constraints = unique(
             "sitemaps_plus_webmasters_url", "site", "section", "digest"
         )
-        indexes: ClassVar[list[models.Index]] = [
-            models.Index(
-                fields=["site", "inspected_at"], name="sitemaps_plus_wm_inspected"
-            ),
-        ]
+        indexes = index("sitemaps_plus_wm_inspected", "site", "inspected_at")
         verbose_name = _("inspection")
         verbose_name_plural = _("inspections")
 
