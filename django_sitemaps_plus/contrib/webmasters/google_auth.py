@@ -114,7 +114,7 @@ class GoogleEngine(Engine):
         if self.credentials is None:
             return []  # the machine's own: finding them asks Google
         try:
-            self._read_account()
+            _ = self._account
         except NoToken as error:
             fix = "Set 'credentials' to the path of the JSON file that Google issued."
             return [CheckResult.bad(str(error), fix)]
@@ -173,12 +173,8 @@ class GoogleEngine(Engine):
 
     @cached_property
     def _account(self) -> Any:
-        """The credentials, as google-auth has them."""
-        return self._read_account()
-
-    def _read_account(self) -> Any:
         """
-        Read the credentials, without asking anybody if they are given.
+        The credentials, as google-auth has them; it asks nobody if they are given.
 
         Raises:
             NoToken: They cannot be read, or are malformed.
