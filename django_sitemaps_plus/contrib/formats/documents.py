@@ -28,9 +28,8 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .conf import formats
 from .feeds import ATOM_TYPE, RSS_TYPE, Feed, FeedEntry, atom, rss
-from .llms import llms_txt
+from .llms import llms_txt, section_title
 from .newest import Newest, newest
-from .titles import section_title
 
 #: The endings of feeds, and what serves each.
 ENDINGS = {"atom": (atom, ATOM_TYPE), "rss": (rss, RSS_TYPE)}

@@ -17,6 +17,14 @@ _SPACES = re.compile(r"\s+")
 Link = tuple[str, str, str]
 
 
+def section_title(sitemap: object) -> str:
+    """Return what people call a section, if its class says it; else ""."""
+    title = getattr(sitemap, "title", None)
+    # A method or a column, of an item, is another package's or the project's own.
+    is_of_item = callable(title) or hasattr(title, "resolve_expression")
+    return "" if title is None or is_of_item else str(title)
+
+
 def llms_txt(title: str, description: str, links: Iterable[Link]) -> str:
     """Write the file: a title, a summary if there is one, and a list of links."""
     parts = [f"# {_line(title)}\n"]
