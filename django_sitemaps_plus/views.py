@@ -48,16 +48,16 @@ _BEING_BUILT = "The sitemap is being built. Please try again shortly."
 
 
 # Around a view, from the outside in: ``_public`` (GET and HEAD, without a login, in no
-# transaction), ``_guarded`` (the site; 503 in place of an error) and ``_told`` (apps
-# look at the answer).
+# transaction) and ``_guarded`` (the site; 503 in place of an error).
 
 
-def _guarded(view: View) -> View:
+def _guarded(view: View, *, is_sitemap: bool) -> View:
     """
     Answer what is not ready with 503 and one sentence, not with a traceback.
 
-    Outside of ATOMIC_REQUESTS: a claim that is not committed is none. ``site``, one of
-    ``SITES``, comes from the URLconf that includes the addresses.
+    Apps look at other answers. Outside of ATOMIC_REQUESTS: a claim that is not
+    committed is none. ``site``, one of ``SITES``, comes from the URLconf that includes
+    the addresses.
     """
 
     @functools.wraps(view)
@@ -66,7 +66,9 @@ def _guarded(view: View) -> View:
     ) -> HttpResponseBase:
         try:
             with working_for(Site.of_request(request, site)):
-                return view(request, *args, **kwargs)
+                response = view(request, *args, **kwargs)
+                hooks.answered(request, response, site="", is_sitemap=is_sitemap)
+                return response
         except NotReady as error:
             logger.info("%s: %s", request.path, error)
             return unavailable(_BEING_BUILT, error.retry_after)
@@ -105,30 +107,14 @@ def _public(view: View) -> View:
     return own
 
 
-def _told(view: View, *, is_sitemap: bool = True) -> View:
-    """Let apps look at the answer; errors are raised, and nobody hears of them."""
-
-    @functools.wraps(view)
-    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        response = view(request, *args, **kwargs)
-        site = kwargs.get("site", "")
-        hooks.answered(request, response, site=site, is_sitemap=is_sitemap)
-        return response
-
-    return inner
-
-
 def sitemap_view(view: View) -> View:
     """Make of a function the view of a sitemap or a feed, of this app or another."""
-    return _guarded(_told(view))
+    return _guarded(view, is_sitemap=True)
 
 
 def file_view(view: View) -> View:
     """Make of a function the view of another file."""
-    return _guarded(_told_of_another(view))
-
-
-_told_of_another = functools.partial(_told, is_sitemap=False)
+    return _guarded(view, is_sitemap=False)
 
 
 # The addresses of ``urls``
@@ -181,7 +167,6 @@ def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
 
 
 @_public
-@_told_of_another
 def style(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
     """
     ``/sitemap-style``: the stylesheet of the sitemaps, in the request's language.
@@ -199,7 +184,9 @@ def style(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
     response = HttpResponse(body, content_type="text/css; charset=utf-8")
     response.headers["ETag"] = tag
     cache_control(response)
-    return get_conditional_response(request, tag, None, response) or response
+    answer = get_conditional_response(request, tag, None, response) or response
+    hooks.answered(request, answer, site=site, is_sitemap=False)
+    return answer
 
 
 @file_view
