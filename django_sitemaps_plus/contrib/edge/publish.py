@@ -139,24 +139,22 @@ def publish_in_turn(is_over: Callable[[], bool]) -> float | None:
     return 0.0 if done.is_cut_short else None
 
 
+@dataclass
 class _Run:
     """One comparison of what was put with what there is, and what follows from it."""
 
-    def __init__(
-        self,
-        site: SiteAddress,
-        options: Publish,
-        keeps: Callable[[], bool],
-        is_over: Callable[[], bool],
-    ) -> None:
-        self.site, self.options = site, options
-        #: Renews the claim; returns whether it was not lost.
-        self.keeps, self.is_over = keeps, is_over
+    site: SiteAddress
+    options: Publish
+    #: Renews the claim; returns whether it was not lost.
+    keeps: Callable[[], bool]
+    is_over: Callable[[], bool]
+
+    def __post_init__(self) -> None:
         self.done = Published()
         #: What was put, and what should be there, by name.
         self.put = {row.name: row for row in published_files()}
         self.wanted: set[str] = set()
-        self.endings = {"xml": _AS_IT_IS, **hooks.derived(site)}
+        self.endings = {"xml": _AS_IT_IS, **hooks.derived(self.site)}
         # Hosts disagree about the time.
         self.clock = Stopwatch.ask(ledger())
         self._failures = 0
