@@ -280,9 +280,8 @@ def _check_sites(sites: Any) -> None:
 def texts(value: Any, *path: object) -> tuple[str, ...]:
     """Return a list of texts in the settings; refuse anything else."""
     values = (value,) if isinstance(value, str) else value
-    if not isinstance(values, (list, tuple)) or not all(
-        isinstance(text, str) for text in values
-    ):
+    is_list = isinstance(values, (list, tuple))
+    if not is_list or not all(isinstance(text, str) for text in values):
         raise refusal(f"is {value!r}; use a list of texts.", *path)
     return tuple(values)
 

@@ -285,19 +285,16 @@ def _check_expressions(source: SectionSource) -> Iterator[CheckMessage]:
 
 def _check_several(source: SectionSource, query: Query) -> Iterator[CheckMessage]:
     """W027: an expression over a relation of which a row may have several objects."""
-    own = items_of(source.sitemap).query.alias_map
-    for name in query.alias_map.keys() - own.keys():
+    known = items_of(source.sitemap).query.alias_map
+    for name in query.alias_map.keys() - known.keys():
         relation: Any = getattr(query.alias_map[name], "join_field", None)
         if query.group_by is None and getattr(relation, "multiple", False):
             model, shown = relation.related_model, relation.name
             path = model.__name__
             if owner := model._meta.auto_created:
                 # Only Django has a name for it: the relation of "through".
-                [shown] = (
-                    one.name
-                    for one in owner._meta.many_to_many
-                    if one.remote_field.through is model
-                )
+                own = owner._meta.many_to_many
+                [shown] = (one.name for one in own if one.remote_field.through is model)
                 path = f"{owner.__name__}.{shown}.through"
             yield message(
                 "W027",

@@ -121,9 +121,8 @@ def sitemaps_of(text: str) -> list[str]:
 def closed(groups: Iterable[Group], crawler: str = "*") -> bool:
     """Return whether the groups of a crawler, or for all, forbid the whole site."""
     own = [group for group in groups if crawler in group.user_agents]
-    return any(_WHOLE_SITE.intersection(group.disallow) for group in own) and not (
-        any(rule for group in own for rule in group.allow)
-    )
+    is_shut = any(_WHOLE_SITE.intersection(group.disallow) for group in own)
+    return is_shut and not any(rule for group in own for rule in group.allow)
 
 
 def shut_out(groups: Sequence[Group]) -> str:
@@ -212,9 +211,8 @@ def _signal(*given: tuple[str, bool | str]) -> str:
 def _usage(path: str, *given: tuple[str, bool | str]) -> str:
     """Write a line of preferences: a dictionary of RFC 9651, after the path if any."""
     said = ", ".join(f"{name}={'y' if may else 'n'}" for name, may in given)
-    return " ".join(
-        filter(None, ["Content-Usage:", _rule(path, "content_usage"), said])
-    )
+    parts = ["Content-Usage:", _rule(path, "content_usage"), said]
+    return " ".join(filter(None, parts))
 
 
 def _statements(group: Group) -> Iterator[tuple[tuple[str, ...], str]]:

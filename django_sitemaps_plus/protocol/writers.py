@@ -40,11 +40,8 @@ def urlset_header(media: Collection[str] = (), *, stylesheet: str = "") -> bytes
 
     ``stylesheet`` is the address of a CSS file by which browsers show the file.
     """
-    spaces = "".join(
-        f' xmlns:{kind.prefix}="{kind.namespace}"'
-        for name, kind in MEDIA.items()
-        if name in media
-    )
+    kinds = (kind for name, kind in MEDIA.items() if name in media)
+    spaces = "".join(f' xmlns:{kind.prefix}="{kind.namespace}"' for kind in kinds)
     start = f'<urlset xmlns="{_SITEMAP}" xmlns:xhtml="{_XHTML}"{spaces}>\n'
     return f"{_beginning(stylesheet)}{start}".encode()
 

@@ -68,9 +68,8 @@ def llms_text(head: Mapping[str, str], site: SiteAddress) -> str:
         for section in usable():
             if title := section_title(section.sitemap):
                 description = str(getattr(section.sitemap, "section_description", ""))
-                links.append(
-                    (title, address(site, "section", section.name), description)
-                )
+                url = address(site, "section", section.name)
+                links.append((title, url, description))
         return llms_txt(str(head["title"]), str(head.get("description", "")), links)
 
 

@@ -99,10 +99,8 @@ class BingWebmaster(Engine):
         """Submit a sitemap, or as many URLs as the quota allows."""
         host = urllib.parse.urlsplit(batch.origin).hostname
         if host != urllib.parse.urlsplit(self.site).hostname:
-            return Answer(
-                outcome=Outcome.REJECTED,
-                message=f"{batch.origin} is not part of the site {self.site}.",
-            )
+            problem = f"{batch.origin} is not part of the site {self.site}."
+            return Answer(outcome=Outcome.REJECTED, message=problem)
         if batch.are_sitemaps:
             feed = {"siteUrl": self.site, "feedUrl": batch.urls[0]}
             return self._read(self._ask("SubmitFeed", feed), "the sitemap")
@@ -193,9 +191,8 @@ class BingWebmaster(Engine):
             outcome, message = explained(
                 response, "Bing", what, proof="key", promised=promised
             )
-        answer = self._answer_to(
-            response, outcome, message, is_divisible=outcome == Outcome.REJECTED
-        )
+        is_divisible = outcome == Outcome.REJECTED
+        answer = self._answer_to(response, outcome, message, is_divisible=is_divisible)
         if code in _THROTTLED and answer.retry_after is None:
             answer = dataclasses.replace(answer, retry_after=_THROTTLED_FOR)
         return answer

@@ -164,9 +164,8 @@ class SearchConsole(GoogleEngine):
         except (NoToken, TransportError) as error:
             return Inspected(Outcome.UNAVAILABLE, 0, self.redact(str(error)), {})
         result = response.json_object.get("inspectionResult")
-        outcome, problem = self._explain(
-            response, "the question", promised=isinstance(result, dict)
-        )
+        promised = isinstance(result, dict)
+        outcome, problem = self._explain(response, "the question", promised=promised)
         if outcome == Outcome.ACCEPTED:
             return Inspected(outcome, response.status, "", result or {})
         return Inspected(outcome, response.status, self.redact(problem), {})

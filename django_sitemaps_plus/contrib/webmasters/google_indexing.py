@@ -93,9 +93,8 @@ class GoogleIndexing(GoogleEngine):
             if _DAY.search(text) or not is_short:
                 return self._exhausted(response, "the day")
         metadata = response.json_object.get("urlNotificationMetadata")
-        explained = self._explain(
-            response, "the notification", promised=isinstance(metadata, dict)
-        )
+        promised = isinstance(metadata, dict)
+        explained = self._explain(response, "the notification", promised=promised)
         return self._answer_to(response, *explained)
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:

@@ -54,10 +54,8 @@ def ask(*, at_once: bool = False) -> None:
     rows = reports()
     now = database_time(rows.db)
     due = dict(rows.values_list("engine", "due_at"))
-    rows.bulk_create(
-        [SitemapReport(engine=alias) for alias in known if alias not in due],
-        ignore_conflicts=True,
-    )
+    new = [SitemapReport(engine=alias) for alias in known if alias not in due]
+    rows.bulk_create(new, ignore_conflicts=True)
     until = math.inf if at_once else now
     waiting = {alias: one for alias, one in known.items() if due.get(alias, 0) <= until}
     locations = list(index.index_places(site)) if waiting else []
