@@ -112,12 +112,9 @@ class Origin:
         refuse_long(location, len(self.scheme) + 3 + len(self.host))
         if isinstance(location, str) and _PLAIN.fullmatch(location):
             path: str = location
-            _check_length(len(self.scheme) + 3 + len(self.host) + len(path), location)
         else:
-            text = _with_scheme(_clean(location), self)
-            path = _one_slash(resolve(text, str(self)).removeprefix(str(self)))
-            if not path.startswith("/"):
-                raise LocationError.of("location", text, f"not a URL of {self}")
+            path = quote(_own_path(_clean(location), self))
+        _check_length(len(self.scheme) + 3 + len(self.host) + len(path), location)
         refuse_ambiguous(path)
         return path
 
@@ -284,6 +281,16 @@ def _clean(location: object) -> str:
     if "#" in location:
         raise LocationError.of("location", location, "has a fragment")
     return location
+
+
+def _own_path(text: str, origin: Origin) -> str:
+    text = _with_scheme(text, origin)
+    if text.startswith("/"):
+        return text
+    own, path = _split(text)
+    if own != origin:
+        raise LocationError.of("location", text, f"not a URL of {origin}")
+    return _one_slash(path)
 
 
 def _one_slash(path: str) -> str:
