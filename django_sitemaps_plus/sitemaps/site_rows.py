@@ -71,16 +71,6 @@ def claim_of(owner: Any, seconds: Any) -> dict[str, Any]:
     return {"claimed_by": owner, "claimed_until": DatabaseTime() + seconds}
 
 
-def unique(name: str, *fields: str) -> list[models.BaseConstraint]:
-    """Return the constraint, for ``Meta``, that no two rows have the same values."""
-    return [models.UniqueConstraint(fields=fields, name=name)]
-
-
-def index(name: str, *fields: str) -> list[models.Index]:
-    """Return the index of some columns, for ``Meta``."""
-    return [models.Index(fields=fields, name=name)]
-
-
 class SiteManager(models.Manager[_Row]):
     """Rows in the database for writing: a replica may be behind."""
 

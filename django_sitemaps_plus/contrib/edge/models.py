@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.db import models
 
-from django_sitemaps_plus.sitemaps.site_rows import SiteClaimed, SiteRow, unique
+from django_sitemaps_plus.sitemaps.site_rows import SiteClaimed, SiteRow
 
 
 class PublishedFile(SiteRow):
@@ -24,7 +26,11 @@ class PublishedFile(SiteRow):
 
     class Meta:
         app_label = "sitemaps_plus_edge"
-        constraints = unique("sitemaps_plus_edge_file", "site", "name")
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["site", "name"], name="sitemaps_plus_edge_file"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -35,7 +41,11 @@ class Publisher(SiteClaimed):
 
     class Meta:
         app_label = "sitemaps_plus_edge"
-        constraints = unique("sitemaps_plus_edge_one_publisher", "site")
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["site"], name="sitemaps_plus_edge_one_publisher"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.claimed_by or "–"
@@ -54,7 +64,11 @@ class AnnouncedDocument(SiteRow):
 
     class Meta:
         app_label = "sitemaps_plus_edge"
-        constraints = unique("sitemaps_plus_edge_announced", "site", "document")
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["site", "document"], name="sitemaps_plus_edge_announced"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.document

@@ -25,7 +25,6 @@ from django_sitemaps_plus.engines.base import (
     SitemapStatus,
     TransportError,
 )
-from django_sitemaps_plus.protocol.values import matches
 
 from .answers import as_count, as_text, parts_of
 from .google_auth import GoogleEngine
@@ -88,7 +87,7 @@ class SearchConsole(GoogleEngine):
             MissingExtra: google-auth is not installed.
         """
         super().__post_init__()
-        if not matches(self.site, _PROPERTY):
+        if not isinstance(self.site, str) or not _PROPERTY.fullmatch(self.site):
             problem = (
                 f"is {self.site!r}; use the property as Search Console lists it: "
                 "'https://www.example.com/' with the slash, or 'sc-domain:example.com'."

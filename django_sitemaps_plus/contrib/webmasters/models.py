@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import ClassVar
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.sitemaps.site_rows import Claimed, SiteRow, index, unique
+from django_sitemaps_plus.sitemaps.site_rows import (
+    Claimed,
+    SiteRow,
+)
 
 
 class SitemapReport(SiteRow):
@@ -27,7 +31,11 @@ class SitemapReport(SiteRow):
 
     class Meta:
         app_label = "sitemaps_plus_webmasters"
-        constraints = unique("sitemaps_plus_webmasters_report", "site", "engine")
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["site", "engine"], name="sitemaps_plus_webmasters_report"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.engine
@@ -62,10 +70,17 @@ class Inspection(SiteRow):
 
     class Meta:
         app_label = "sitemaps_plus_webmasters"
-        constraints = unique(
-            "sitemaps_plus_webmasters_url", "site", "section", "digest"
-        )
-        indexes = index("sitemaps_plus_wm_inspected", "site", "inspected_at")
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["site", "section", "digest"],
+                name="sitemaps_plus_webmasters_url",
+            ),
+        ]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(
+                fields=["site", "inspected_at"], name="sitemaps_plus_wm_inspected"
+            ),
+        ]
         verbose_name = _("inspection")
         verbose_name_plural = _("inspections")
 
