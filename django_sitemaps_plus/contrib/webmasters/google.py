@@ -87,7 +87,7 @@ class SearchConsole(GoogleEngine):
             MissingExtra: google-auth is not installed.
         """
         super().__post_init__()
-        if not isinstance(self.site, str) or not _PROPERTY.fullmatch(self.site):
+        if not self._has_text("site") or not _PROPERTY.fullmatch(self.site):
             problem = (
                 f"is {self.site!r}; use the property as Search Console lists it: "
                 "'https://www.example.com/' with the slash, or 'sc-domain:example.com'."
