@@ -34,14 +34,8 @@ class SitemapsPlusConfig(AppConfig):
         _discover()
         receivers.connect(at_startup=True)
         registry.subscribe(receivers.connect)
-        changes_written.connect(
-            background_thread.wake,
-            dispatch_uid="django_sitemaps_plus.delivery.thread",
-        )
-        request_started.connect(
-            background_thread.request_started,
-            dispatch_uid="django_sitemaps_plus.delivery.thread",
-        )
+        changes_written.connect(background_thread.wake)
+        request_started.connect(background_thread.request_started)
 
 
 def _discover() -> None:

@@ -296,9 +296,8 @@ def _check_sites(sites: Any) -> None:
 def texts(value: Any, *path: object) -> tuple[str, ...]:
     """Return a list of texts in the settings; refuse anything else."""
     values = (value,) if isinstance(value, str) else value
-    if not isinstance(values, (list, tuple)) or not all(
-        isinstance(text, str) for text in values
-    ):
+    is_list = isinstance(values, (list, tuple))
+    if not is_list or not all(isinstance(text, str) for text in values):
         raise refusal(f"is {value!r}; use a list of texts.", *path)
     return tuple(values)
 
@@ -343,20 +342,22 @@ get_settings = partial(app_settings, Settings)
 
 def refuse_wrong_settings() -> None:
     """Raise ``ConfigurationError`` for what is wrong in the settings of any app."""
-    get_settings()
-    for _, module in hooks.modules():
-        if kind := _kind_of(module):
-            app_settings(kind)
+    for kind in _kinds():
+        app_settings(kind)
 
 
 def _refuse_unknown(given: Mapping[Any, Any]) -> None:
     """Refuse names that no app declares that is installed."""
-    kinds = [Settings, *(_kind_of(module) for _, module in hooks.modules())]
-    known = [item.name for kind in kinds if kind for item in dataclasses.fields(kind)]
+    known = [item.name for kind in _kinds() for item in dataclasses.fields(kind)]
     for name in given:
         if name not in known and (app := _app_with(name)):
             raise refusal(f"needs {app!r} in INSTALLED_APPS. Add it there.", name)
     options_of(given, known, "settings", "{}")
+
+
+def _kinds() -> list[type[AppSettings]]:
+    """Return the classes of the settings of the core and of the installed apps."""
+    return [Settings, *filter(None, (_kind_of(one) for _, one in hooks.modules()))]
 
 
 def _kind_of(module: Any) -> Any:

@@ -22,6 +22,8 @@ from django.utils.http import http_date
 from .exceptions import ConfigurationError, TooManyBadRows
 from .protocol.errors import PageFull
 from .protocol.locations import resolve
+from .protocol.markup import date_text
+from .protocol.writers import index_xml, sitemap_xml
 from .serving.responses import ROBOTS_TAG, is_own, unavailable
 from .sitemaps.as_columns import newest_in
 from .sitemaps.registry import instance
@@ -45,17 +47,10 @@ def index(
     With a template of the project's own, contrib's ``TemplateResponse``.
     """
     if is_own(template_name, "sitemap_index.xml"):
-        return contrib.index(
-            request,
-            cast(Any, sitemaps),
-            template_name=template_name,
-            content_type=content_type,
-            sitemap_url_name=sitemap_url_name,
-        )
-    from .serving.index import index_bytes
-
-    place = requested_address(request)
-    items: list[tuple[str, Any]] = []
+        given = cast(Any, sitemaps), template_name, content_type, sitemap_url_name
+        return contrib.index(request, *given)
+    place, zone = requested_address(request), timezone.get_default_timezone()
+    items: list[str] = []
     lastmods = []
     for name, given in sitemaps.items():
         declared = instance(given)
@@ -72,10 +67,12 @@ def index(
             lastmod = None  # a text may be anything
         lastmods.append(lastmod)
         start = resolve(path, str(place.with_scheme(declared.protocol).origin))
-        items.append((start, lastmod))
-        items += [(f"{start}?p={number}", lastmod) for number in range(2, pages + 1)]
-    body = index_bytes(items)
-    return _response(body, content_type, [lastmods])
+        dated = None if lastmod is None else date_text(lastmod, zone, "lastmod")
+        items.append(sitemap_xml(start, dated))
+        items += [
+            sitemap_xml(f"{start}?p={number}", dated) for number in range(2, pages + 1)
+        ]
+    return _response(index_xml(items), content_type, [lastmods])
 
 
 def sitemap(
@@ -97,13 +94,8 @@ def sitemap(
     if section is not None and section not in sitemaps:
         raise Http404(f"No sitemap available for section: {section!r}")
     if is_own(template_name, "sitemap.xml"):
-        return contrib.sitemap(
-            request,
-            cast(Any, sitemaps),
-            section=section,
-            template_name=template_name,
-            content_type=content_type,
-        )
+        given = cast(Any, sitemaps), section, template_name, content_type
+        return contrib.sitemap(request, *given)
     from .building.by_position import by_position
 
     chosen = sitemaps if section is None else {section: sitemaps[section]}

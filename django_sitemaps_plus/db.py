@@ -184,10 +184,8 @@ def tables_exist(using: str, *, of_apps: bool = False) -> bool:
             models += filter(
                 partial(router.allow_migrate_model, using), config.get_models()
             )
-    connection = connections[using]
-    with connection.cursor() as cursor:
-        names = set(connection.introspection.table_names(cursor))
-    return {model._meta.db_table for model in models} <= names
+    names = connections[using].introspection.table_names()
+    return {model._meta.db_table for model in models}.issubset(names)
 
 
 def tables_are_missing(using: str) -> bool:
@@ -224,60 +222,54 @@ def has_failed(error: Exception, ledger: str, *others: str) -> bool:
     return tables_are_missing(ledger)
 
 
-class bounded:  # noqa: N801 (used as a function)
+@contextmanager
+def bounded(connection: Any, seconds: float) -> Iterator[None]:
     """
     End a connection that answers nothing for ``seconds``, as that to a hung host.
 
     Drivers wait for an answer as long as the network takes what is sent.
     """
+    if connection.vendor == "sqlite":
+        yield
+        return
+    if connection.connection is None:
+        _connect(connection, seconds)
+    with connection.wrap_database_errors:
+        number = connection.connection.fileno()
+    lock, is_over = threading.Lock(), False
 
-    def __init__(self, connection: Any, seconds: float) -> None:
-        self._connection, self._seconds = connection, seconds
-        self._lock, self._is_over = threading.Lock(), False
-        #: Of the connection's socket.
-        self._number = -1
-        self._timer = threading.Timer(seconds, self._end)
-        self._timer.daemon = True
-
-    def __enter__(self) -> None:
-        connection = self._connection
-        if connection.vendor == "sqlite":
-            return
-        if connection.connection is None:
-            self._connect()
-        with connection.wrap_database_errors:
-            self._number = connection.connection.fileno()
-        # A process that ends starts no threads.
-        with suppress(RuntimeError):
-            self._timer.start()
-
-    def _connect(self) -> None:
-        """Connect within the same time, unless the settings say another."""
-        connection, given = self._connection, self._connection.get_connection_params
-        own = {"connect_timeout": round(self._seconds)}
-        if "pool" in connection.settings_dict["OPTIONS"]:
-            # It has a timeout of its own.
-            own = {}
-        connection.get_connection_params = lambda: {**own, **given()}
-        try:
-            connection.ensure_connection()
-        finally:
-            del connection.get_connection_params
-
-    def _end(self) -> None:
-        with self._lock, suppress(OSError):
-            if not self._is_over:
+    def end() -> None:
+        with lock, suppress(OSError):
+            if not is_over:
                 # os.dup() takes no sockets on Windows. The family is never looked at.
-                with socket.fromfd(
-                    self._number, socket.AF_INET, socket.SOCK_STREAM
-                ) as own:
+                with socket.fromfd(number, socket.AF_INET, socket.SOCK_STREAM) as own:
                     own.shutdown(socket.SHUT_RDWR)
 
-    def __exit__(self, *exception: object) -> None:
-        with self._lock:
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    # A process that ends starts no threads.
+    with suppress(RuntimeError):
+        timer.start()
+    try:
+        yield
+    finally:
+        with lock:
             # From now on it may be closed, and its number another's.
-            self._is_over = True
-        self._timer.cancel()
+            is_over = True
+        timer.cancel()
+
+
+def _connect(connection: Any, seconds: float) -> None:
+    """Connect within the same time, unless the settings say another."""
+    # A pool has a timeout of its own.
+    has_pool = "pool" in connection.settings_dict["OPTIONS"]
+    own = {} if has_pool else {"connect_timeout": round(seconds)}
+    given = connection.get_connection_params
+    connection.get_connection_params = lambda: {**own, **given()}
+    try:
+        connection.ensure_connection()
+    finally:
+        del connection.get_connection_params
 
 
 #: Rows of one statement.
@@ -366,25 +358,15 @@ def no_queries() -> Iterator[None]:
     Only the current Site can be looked up: a stand-in with its key, which is all that
     a query needs. Not while requests are answered: they would see it too.
     """
-    with _stand_in_site(), refusing_queries():
-        yield
-
-
-@contextmanager
-def _stand_in_site() -> Iterator[None]:
     pk = getattr(settings, "SITE_ID", None)
-    if not pk or not apps.is_installed("django.contrib.sites"):
+    with ExitStack() as stack:
+        if pk and apps.is_installed("django.contrib.sites"):
+            cache = import_string("django.contrib.sites.models.SITE_CACHE")
+            if pk not in cache:
+                cache[pk] = apps.get_model("sites.Site")(pk=pk, domain="localhost")
+                stack.callback(cache.pop, pk, None)
+        stack.enter_context(refusing_queries())
         yield
-        return
-    cache = import_string("django.contrib.sites.models.SITE_CACHE")
-    if pk in cache:
-        yield
-        return
-    cache[pk] = apps.get_model("sites.Site")(pk=pk, domain="localhost")
-    try:
-        yield
-    finally:
-        cache.pop(pk, None)
 
 
 @contextmanager

@@ -141,12 +141,13 @@ def _attempts(
     read: Callable[[Any], Any] | None = None,
     within: Callable[[], AbstractContextManager[None]] = _savepoints,
     **kwargs: Any,
-) -> Iterator[Any]:
+) -> list[Any]:
     """
-    Yield what each app returns; log what one raises, and go on with the next.
+    Return what each app returns; log what one raises, and go on with the next.
 
     ``read`` makes of it what is asked for, and raises for anything else.
     """
+    found = []
     for app, function in _functions(name):
         try:
             with within():
@@ -156,7 +157,8 @@ def _attempts(
             # Another app's code may raise whatever it likes.
             logger.exception(_FAILED, name, app)
         else:
-            yield result
+            found.append(result)
+    return found
 
 
 #: The same for hooks that ask no database.
@@ -253,11 +255,7 @@ _pairs = _each(
 )
 
 
-def _addresses(result: Any) -> list[str]:
-    found = _all_of(str)(result)
-    for one in found:
-        resolve(one, None)
-    return found
+_addresses = _each(lambda one: bool(resolve(one, None)))
 
 
 def _endings(result: Any) -> list[tuple[str, Derived]]:
@@ -366,8 +364,7 @@ def answered(
     style sheets. Headers may be added. What a hook raises is logged, and the answer is
     sent.
     """
-    for _ in _plain("answered", request, response, site=site, is_sitemap=is_sitemap):
-        pass
+    _plain("answered", request, response, site=site, is_sitemap=is_sitemap)
 
 
 def are_packed() -> bool:
@@ -419,7 +416,7 @@ def looks_back() -> float:
 
     What a hook raises is logged, and the time has no end: nothing is deleted.
     """
-    some = list(_attempts("looks_back", read=_number))
+    some = _attempts("looks_back", read=_number)
     is_known = len(some) == len(_functions("looks_back"))
     return max(some, default=0.0) if is_known else math.inf
 
@@ -465,8 +462,7 @@ def delivered(report: Report) -> None:
 
     Called by whoever notified them, in no transaction. What a hook raises is logged.
     """
-    for _ in _attempts("delivered", report):
-        pass
+    _attempts("delivered", report)
 
 
 def rebuilt(is_over: Callable[[], bool], *, is_asked: bool) -> float | None:
@@ -484,8 +480,7 @@ def hourly() -> None:
 
     Called about once an hour by one process of all. What a hook raises is logged.
     """
-    for _ in _attempts("hourly"):
-        pass
+    _attempts("hourly")
 
 
 def store(*, process_ends: bool) -> None:
@@ -496,8 +491,7 @@ def store(*, process_ends: bool) -> None:
     which may be every few milliseconds; and once more when the ``process_ends``. Not by
     workers and commands. What a hook raises is logged.
     """
-    for _ in _attempts("store", process_ends=process_ends):
-        pass
+    _attempts("store", process_ends=process_ends)
 
 
 # What is said

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from .changes.models import Change, RelatedState, UrlChange
-from .delivery.models import EngineState, Submission
-from .pagination.models import Page, Section
-from .storing.models import PageFile
-
-__all__ = [
-    "Change",
-    "EngineState",
-    "Page",
-    "PageFile",
-    "RelatedState",
-    "Section",
-    "Submission",
-    "UrlChange",
-]
+from .changes.models import Change as Change
+from .changes.models import RelatedState as RelatedState
+from .changes.models import UrlChange as UrlChange
+from .delivery.models import EngineState as EngineState
+from .delivery.models import Submission as Submission
+from .pagination.models import Page as Page
+from .pagination.models import Section as Section
+from .storing.models import PageFile as PageFile

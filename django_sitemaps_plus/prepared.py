@@ -128,10 +128,9 @@ class Prepared:
 
     def _compile(self, connection: Any, shape: Any) -> tuple[str, Any, Any]:
         compiler = self._query(*shape).get_compiler(connection=connection)
-        if isinstance(compiler.query, sql.InsertQuery):
-            [(text, params)] = compiler.as_sql()
-            return text, params, {}
-        text, params = compiler.as_sql()
+        # Those of an insert are several, one here, and nothing is selected.
+        made = compiler.as_sql()
+        [(text, params)] = made if isinstance(made, list) else [made]
         selected = [column[0] for column in compiler.select or ()]
         return text, params, compiler.get_converters(selected)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import logging
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -25,7 +24,9 @@ from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
 from . import hooks
-from .contrib_views import index, sitemap
+from .contrib_views import index as index
+from .contrib_views import sitemap as sitemap
+from .converters import View
 from .db import is_without_connection, tables_are_missing
 from .exceptions import (
     ConfigurationError,
@@ -39,35 +40,24 @@ from .serving.responses import cache_control, file_response, unavailable
 from .sitemaps.site import Site, working_for
 from .sitemaps.tenants import tables_missing
 
-__all__ = [
-    "engine_file",
-    "gathered",
-    "index",
-    "page",
-    "robots",
-    "sitemap",
-    "style",
-]
-
 logger = logging.getLogger("django_sitemaps_plus")
 
-View = Callable[..., HttpResponseBase]
 
 #: The reason is in the log, and may hold what is nobody's business.
 _BEING_BUILT = "The sitemap is being built. Please try again shortly."
 
 
-# Around a view, from the outside in: ``_in_autocommit`` (no transaction), ``_public``
-# (GET and HEAD, without a login), ``_guarded`` (the site; 503 in place of an error) and
-# ``_told`` (apps look at the answer).
+# Around a view, from the outside in: ``_public`` (GET and HEAD, without a login, in no
+# transaction) and ``_guarded`` (the site; 503 in place of an error).
 
 
-def _guarded(view: View) -> View:
+def _guarded(view: View, *, is_sitemap: bool) -> View:
     """
     Answer what is not ready with 503 and one sentence, not with a traceback.
 
-    Outside of ATOMIC_REQUESTS: a claim that is not committed is none. ``site``, one of
-    ``SITES``, comes from the URLconf that includes the addresses.
+    Apps look at other answers. Outside of ATOMIC_REQUESTS: a claim that is not
+    committed is none. ``site``, one of ``SITES``, comes from the URLconf that includes
+    the addresses.
     """
 
     @functools.wraps(view)
@@ -76,7 +66,9 @@ def _guarded(view: View) -> View:
     ) -> HttpResponseBase:
         try:
             with working_for(Site.of_request(request, site)):
-                return view(request, *args, **kwargs)
+                response = view(request, *args, **kwargs)
+                hooks.answered(request, response, site="", is_sitemap=is_sitemap)
+                return response
         except NotReady as error:
             logger.info("%s: %s", request.path, error)
             return unavailable(_BEING_BUILT, error.retry_after)
@@ -100,46 +92,29 @@ def _guarded(view: View) -> View:
             logger.exception("%s: the database failed.", request.path)
             return unavailable()
 
-    return _in_autocommit(inner)
+    return _public(inner)
 
 
 def _public(view: View) -> View:
-    """Answer GET and HEAD to anyone: crawlers have no login."""
-    return login_not_required(require_safe(view))
+    """
+    Answer GET and HEAD to anyone: crawlers have no login.
 
-
-def _in_autocommit(view: View) -> View:
-    """The same, with ``ATOMIC_REQUESTS`` too outside of a transaction."""
-    own = _public(view)
+    Outside of a transaction, with ``ATOMIC_REQUESTS`` too.
+    """
+    own = login_not_required(require_safe(view))
     for alias in connections:
         own = transaction.non_atomic_requests(using=alias)(own)
     return own
 
 
-def _told(view: View, *, is_sitemap: bool = True) -> View:
-    """Let apps look at the answer; errors are raised, and nobody hears of them."""
-
-    @functools.wraps(view)
-    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        response = view(request, *args, **kwargs)
-        site = kwargs.get("site", "")
-        hooks.answered(request, response, site=site, is_sitemap=is_sitemap)
-        return response
-
-    return inner
-
-
 def sitemap_view(view: View) -> View:
     """Make of a function the view of a sitemap or a feed, of this app or another."""
-    return _guarded(_told(view))
+    return _guarded(view, is_sitemap=True)
 
 
 def file_view(view: View) -> View:
     """Make of a function the view of another file."""
-    return _guarded(_told_of_another(view))
-
-
-_told_of_another = functools.partial(_told, is_sitemap=False)
+    return _guarded(view, is_sitemap=False)
 
 
 # The addresses of ``urls``
@@ -161,7 +136,7 @@ def page(request: HttpRequest, **given: Any) -> HttpResponseBase:
     return answers.page(request, **given)
 
 
-@_in_autocommit
+@_public
 def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
     """
     ``/robots.txt``: the rules of the settings, and where the sitemap is.
@@ -169,10 +144,10 @@ def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
     Also while the database is away, or another setting is wrong: without it crawlers
     stay away from the whole site.
     """
-    from .serving.robots import rules
+    from .serving.robots import robots_for, rules
 
     try:
-        return _robots(request, site=site)
+        response = file_response(robots_for(request, site), "text/plain")
     except HookError:
         logger.exception("%s cannot name all sitemaps.", request.path)
         return unavailable()
@@ -187,17 +162,11 @@ def robots(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
         headers = {"Cache-Control": "no-cache"}
         kind = "text/plain; charset=utf-8"
         return HttpResponse(text, content_type=kind, headers=headers)
-
-
-@_told_of_another
-def _robots(request: HttpRequest, *, site: str) -> HttpResponseBase:
-    from django_sitemaps_plus.serving.robots import robots_for
-
-    return file_response(robots_for(request, site), "text/plain")
+    hooks.answered(request, response, site=site, is_sitemap=False)
+    return response
 
 
 @_public
-@_told_of_another
 def style(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
     """
     ``/sitemap-style``: the stylesheet of the sitemaps, in the request's language.
@@ -215,7 +184,9 @@ def style(request: HttpRequest, *, site: str = "") -> HttpResponseBase:
     response = HttpResponse(body, content_type="text/css; charset=utf-8")
     response.headers["ETag"] = tag
     cache_control(response)
-    return get_conditional_response(request, tag, None, response) or response
+    answer = get_conditional_response(request, tag, None, response) or response
+    hooks.answered(request, answer, site=site, is_sitemap=False)
+    return answer
 
 
 @file_view

@@ -10,22 +10,13 @@ the core are in its module ``checks``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.checks import CheckMessage, Tags, register
 from django.utils.module_loading import module_has_submodule
 
 from django_sitemaps_plus import hooks
-
-if TYPE_CHECKING:
-    from .messages import Found
-
-_OWN = (
-    *("attributes", "database", "engines", "recording", "registration"),
-    *("sections", "settings", "tenants", "urls"),
-)
 
 
 def _register(*tags: str, deploy: bool = False) -> None:
@@ -33,28 +24,20 @@ def _register(*tags: str, deploy: bool = False) -> None:
 
     @register(*tags, "sitemaps_plus", deploy=deploy)
     def run(**kwargs: Any) -> list[CheckMessage]:
+        # What they import registers its checks, too.
+        from . import database, engines, settings, tenants, urls  # noqa: F401
+        from .messages import CHECKS
+
+        names = [__name__]
+        for name, _ in hooks.modules():
+            if module_has_submodule(import_module(name), "checks"):
+                names.append(import_module(f"{name}.checks").__name__)
         return [
             message
-            for check in _checks()
-            if (check.tags, check.deploy) == (tags, deploy)
-            for message in check.run(**kwargs)
+            for check in CHECKS[tags, deploy]
+            if check.__module__.startswith(tuple(names))
+            for message in check(**kwargs)
         ]
-
-
-def _checks() -> Iterator[Found]:
-    """Yield the checks of the core and of the installed apps."""
-    for name in _OWN:
-        import_module(f"{__name__}.{name}")
-    names = [__name__]
-    for name, _ in hooks.modules():
-        if module_has_submodule(import_module(name), "checks"):
-            import_module(f"{name}.checks")
-            names.append(f"{name}.checks")
-    from .messages import CHECKS
-
-    for check in CHECKS:
-        if check.run.__module__.startswith(tuple(names)):
-            yield check
 
 
 _register()

@@ -16,11 +16,7 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.entries import News
 from django_sitemaps_plus.protocol.errors import excerpt
 from django_sitemaps_plus.protocol.extensions import is_news_language
-from django_sitemaps_plus.sitemaps.attributes import (
-    is_expression,
-    is_method,
-    tags,
-)
+from django_sitemaps_plus.sitemaps.attributes import is_expression, is_method, tags
 from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.news import NewsSitemap
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
@@ -45,36 +41,28 @@ _LIBRARIES = ("django.contrib.sitemaps", "django_sitemaps_plus.")
 def check_model(name: str, sitemap: AnySitemap) -> Iterator[CheckMessage]:
     """E021: no items, or a ``model`` without rows."""
     model: Any = getattr(sitemap, "model", None)
-    cls = type(sitemap).__name__
-    where = f"{cls}.model of section {name!r}"
+    cls, of = type(sitemap).__name__, f"of section {name!r}"
+    text = hint = ""
+    items = getattr(sitemap.items, "__func__", None)
+    is_plain = items in _PLAIN and not any(overridden(sitemap, one) for one in _HOOKS)
     if not callable(sitemap.items):
         kind = type(sitemap.items).__name__
-        yield message(
-            "E021",
-            f"{cls}.items of section {name!r} must be a method, not a {kind}.",
-            "Write def items(self): return …, or set model = Article in its place.",
+        text = f"{cls}.items {of} must be a method, not a {kind}."
+        hint = "Write def items(self): return …, or set model = Article in its place."
+    elif is_plain and model is None:
+        text = f"{cls} {of} has neither model nor items(): it lists nothing."
+        hint = "Set model = Article, or define items()."
+    elif is_plain and not (isinstance(model, type) and issubclass(model, Model)):
+        text = f"{cls}.model {of} must be a model class, not {excerpt(model)}."
+        hint = "Import the class, and write model = Article."
+    elif is_plain and model._meta.abstract:
+        kind = f"{model.__name__}, an abstract model, which has no rows"
+        text = f"{cls}.model {of} is {kind}."
+        hint = (
+            "Name a model that inherits from it; each needs a sitemap class of its own."
         )
-        return
-    items = getattr(sitemap.items, "__func__", None)
-    if items not in _PLAIN or any(overridden(sitemap, hook) for hook in _HOOKS):
-        return
-    if model is None:
-        yield message(
-            "E021",
-            f"{cls} of section {name!r} has neither model nor items(): it lists "
-            "nothing.",
-            "Set model = Article, or define items().",
-        )
-    elif not (isinstance(model, type) and issubclass(model, Model)):
-        text = f"{where} must be a model class, not {excerpt(model)}."
-        yield message("E021", text, "Import the class, and write model = Article.")
-    elif model._meta.abstract:
-        yield message(
-            "E021",
-            f"{where} is {model.__name__}, an abstract model, which has no rows.",
-            "Name a model that inherits from it; each needs a sitemap class of its "
-            "own.",
-        )
+    if text:
+        yield message("E021", text, hint)
 
 
 def check_attributes(sitemap: AnySitemap) -> Iterator[CheckMessage]:

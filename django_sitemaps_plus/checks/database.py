@@ -12,7 +12,6 @@ from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, Tags
 from django.db import DatabaseError, connections, router
 from django.db.migrations.executor import MigrationExecutor
-from django.db.models import Model
 
 from django_sitemaps_plus.db import tables_exist
 from django_sitemaps_plus.exceptions import ConfigurationError
@@ -62,8 +61,9 @@ def check_rows(
     using = ledger()
     if using not in (databases or ()) or not tables_exist(using):
         return
-    if not _is_migrated(using):
-        return  # it is about to be
+    executor = MigrationExecutor(connections[using])
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        return  # the tables of items are about to be those of the models
     try:
         names = list(registry.sources())
     except DatabaseError as error:
@@ -79,12 +79,6 @@ def check_rows(
         yield from check_same_urls(source)
 
 
-def _is_migrated(using: str) -> bool:
-    """Return whether the tables of items are those of the models."""
-    executor = MigrationExecutor(connections[using])
-    return not executor.migration_plan(executor.loader.graph.leaf_nodes())
-
-
 @check(Tags.database)
 def check_current_site(
     databases: Sequence[str] | None = None, **kwargs: Any
@@ -97,7 +91,9 @@ def check_current_site(
         return  # they have addresses of their own
     sites = apps.get_model("sites.Site")
     using = router.db_for_read(sites)
-    if using not in (databases or ()) or not _is_there(sites, using):
+    if using not in (databases or ()):
+        return
+    if sites._meta.db_table not in connections[using].introspection.table_names():
         return
     domains = dict(sites.objects.values_list("pk", "domain"))
     given = Site.current().base_url
@@ -139,12 +135,6 @@ def check_current_site(
             f"{_SHELL}Site.objects.filter(pk={number})"
             ".update(domain='www.your-site.com')\"",
         )
-
-
-def _is_there(model: type[Model], using: str) -> bool:
-    connection = connections[using]
-    with connection.cursor() as cursor:
-        return model._meta.db_table in connection.introspection.table_names(cursor)
 
 
 def _sound_source(name: str) -> SectionSource | None:

@@ -15,12 +15,7 @@ from django_sitemaps_plus.engines.base import EVENTS, Engine
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.errors import page
 
-from .messages import (
-    check,
-    message,
-    section_names_of_all_sites,
-    without_address,
-)
+from .messages import check, message, section_names_of_all_sites, without_address
 
 
 @check()
@@ -54,10 +49,9 @@ def _check_engine(name: str) -> Iterator[CheckMessage]:
             hint = "Type that command, or remove the engine."
         yield message("E031", str(error), hint)
         return
+    where = f"{NAME}['ENGINES'][{name!r}]"
     for found in asking.check_machine(engine):
-        text = (
-            f"{NAME}['ENGINES'][{name!r}] cannot be used on this machine: {found.text}"
-        )
+        text = f"{where} cannot be used on this machine: {found.text}"
         yield message("W031", text, found.fix)
     known = section_names_of_all_sites()
     for option in ("sections", "exclude"):
@@ -65,16 +59,15 @@ def _check_engine(name: str) -> Iterator[CheckMessage]:
             if known and section not in known:
                 yield message(
                     "E034",
-                    f"{NAME}['ENGINES'][{name!r}]['OPTIONS'][{option!r}] has "
-                    f"{section!r}, which is not a section. "
-                    f"{advice(section, known, 'sections')}",
+                    f"{where}['OPTIONS'][{option!r}] has {section!r}, which is not a "
+                    f"section. {advice(section, known, 'sections')}",
                     "Correct the name, or remove it.",
                 )
     for option, sentence in engines.retired_addresses(engine):
         yield message(
             "E032",
-            f"SITEMAPS_PLUS['ENGINES'][{name!r}]['OPTIONS'][{option!r}] is an address "
-            f"that no longer works. {sentence}",
+            f"{where}['OPTIONS'][{option!r}] is an address that no longer works. "
+            f"{sentence}",
             "Remove the engine, or use the one that took its place.",
         )
 

@@ -49,7 +49,8 @@ def check_location(source: SectionSource) -> Iterator[CheckMessage]:
     """E007, E014 to E017, E023, W029: no location, or a wrong one; languages."""
     sitemap = source.sitemap
     yield from _check_host(source)
-    if not _has_own_location(sitemap):
+    hooks = [name for name in _HOOKS if hasattr(type(sitemap), name)]
+    if not any(overridden(sitemap, name) for name in hooks):
         yield from _check_absolute_url(source)
     elif isinstance(sitemap, StaticSitemap):
         yield from _check_names(source)
@@ -71,11 +72,6 @@ def _check_host(source: SectionSource) -> Iterator[CheckMessage]:
             f"Remove get_domain(), or write {says!r} in BASE_URL. A section of another "
             'host is registered for that one: @register(site="…"), one of SITES.',
         )
-
-
-def _has_own_location(sitemap: AnySitemap) -> bool:
-    names = [name for name in _HOOKS if hasattr(type(sitemap), name)]
-    return any(overridden(sitemap, name) for name in names)
 
 
 def _check_absolute_url(source: SectionSource) -> Iterator[CheckMessage]:

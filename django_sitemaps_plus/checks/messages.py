@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.apps import apps
 from django.core.checks import CheckMessage, Error
@@ -21,18 +22,9 @@ from django_sitemaps_plus.sitemaps.site import Site, working_for
 SET_BASE_URL = 'Set SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}.'
 #: Yields what is wrong.
 Check = Callable[..., Iterator[CheckMessage]]
-
-
-class Found(NamedTuple):
-    """A check, and how it is registered with Django."""
-
-    run: Callable[..., list[CheckMessage]]
-    tags: tuple[str, ...]
-    deploy: bool
-
-
-#: The checks of the modules that were imported, of the core and of apps.
-CHECKS: list[Found] = []
+#: The checks of the modules that were imported, of the core and of apps, by how they
+#: are registered with Django: their tags, and whether for a deployment.
+CHECKS = defaultdict[tuple[tuple[str, ...], bool], list[Callable[..., Any]]](list)
 
 
 def message(number: str, text: str, hint: str, obj: Any = None) -> CheckMessage:
@@ -68,7 +60,7 @@ def check(
                         messages.append(one)
             return messages
 
-        CHECKS.append(Found(run, tags, deploy))
+        CHECKS[tags, deploy].append(run)
         return run
 
     return decorate
@@ -99,14 +91,8 @@ def section_names() -> list[str]:
         return list(registry.known())
 
 
-def has_address() -> bool:
-    """Return whether ``BASE_URL``, Sites or tenants say where the site is."""
-    site = Site.current()
-    is_said = bool(site.tenant or site.base_url)
-    return is_said or apps.is_installed("django.contrib.sites")
-
-
 def without_address(number: str, text: str) -> Iterator[CheckMessage]:
-    """Yield a message if nothing says where the site is."""
-    if not has_address():
+    """Yield a message if neither ``BASE_URL``, Sites nor tenants say where it is."""
+    site = Site.current()
+    if not (site.tenant or site.base_url or apps.is_installed("django.contrib.sites")):
         yield message(number, text, SET_BASE_URL)

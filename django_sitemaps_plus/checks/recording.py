@@ -46,22 +46,18 @@ def check_vendor(**kwargs: Any) -> Iterator[CheckMessage]:
 @check()
 def check_contention(**kwargs: Any) -> Iterator[CheckMessage]:
     """W024, where a worker is one more process that writes."""
-    if _has_worker():
-        yield from _check_contention()
+    yield from _check_contention(has_worker=True)
 
 
 @check(deploy=True)
 def check_contention_deployed(**kwargs: Any) -> Iterator[CheckMessage]:
     """W024, where somebody checks a deployment."""
-    if not _has_worker():
-        yield from _check_contention()
+    yield from _check_contention(has_worker=False)
 
 
-def _has_worker() -> bool:
-    return not isinstance(get_settings().BACKGROUND, bool)
-
-
-def _check_contention() -> Iterator[CheckMessage]:
+def _check_contention(*, has_worker: bool) -> Iterator[CheckMessage]:
+    if isinstance(get_settings().BACKGROUND, bool) == has_worker:
+        return
     for alias in sorted(receivers.contended()):
         yield message(
             "W024",

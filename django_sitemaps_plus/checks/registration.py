@@ -127,7 +127,8 @@ def _used() -> Iterator[type]:
                 problem = "What it contains is unknown until it is called."
                 raise ConfigurationError(problem)
             sources += given.values()
-    yield from map(_class_of, sources)
+    for given in sources:
+        yield given if isinstance(given, type) else type(instance(given))
 
 
 def _urlconfs() -> list[Any]:
@@ -141,18 +142,13 @@ def _urlconfs() -> list[Any]:
     named = [getattr(settings, name) for name in names]
     given = [*(site.urlconf for site in Site.all()), *named]
     # A setting of such a name may be something else.
-    return list(
-        dict.fromkeys(one for one in given if isinstance(one, str | ModuleType))
-    )
+    urlconfs = (one for one in given if isinstance(one, str | ModuleType))
+    return list(dict.fromkeys(urlconfs))
 
 
 def name_of(urlconf: Any) -> str:
     """Return the name of a URLconf: a module, or its name."""
     return str(getattr(urlconf, "__name__", urlconf))
-
-
-def _class_of(source: Any) -> type:
-    return source if isinstance(source, type) else type(instance(source))
 
 
 def _handed_to(resolver: Any) -> Iterator[Any]:

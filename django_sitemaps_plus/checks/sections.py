@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from inspect import getattr_static
+from itertools import starmap
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -238,72 +239,62 @@ def _check_route(source: SectionSource) -> Iterator[CheckMessage]:
                 location.compile()
     except RouteError as error:
         hint = "Use the name of a URL pattern, with its namespaces and its parameters."
-        if location.is_literal:
-            hint = (
-                'Write a path such as "/p/{slug}/", and a value for each placeholder.'
-            )
-        yield message("E007", f"Section {source.name!r} has no URLs: {error}", hint)
+        literal = 'Write a path such as "/p/{slug}/", and a value for each placeholder.'
+        text = f"Section {source.name!r} has no URLs: {error}"
+        yield message("E007", text, literal if location.is_literal else hint)
         return
     if location.params and not location.expressions and source.key is not None:
         param = location.params[0]
+        column = f'{param}=F("{param}")' if isinstance(param, str) else 'F("slug")'
         yield message(
             "W017",
             f"Section {source.name!r} lists one URL for all items: {location!r} has no "
             "expression.",
-            f'Name the column, for example {param}=F("{param}").'
-            if isinstance(param, str)
-            else 'Name the column, for example F("slug").',
+            f"Name the column, for example {column}.",
         )
 
 
 def _check_expressions(source: SectionSource) -> Iterator[CheckMessage]:
-    items = items_of(source.sitemap)
+    sitemap, items = source.sitemap, items_of(source.sitemap)
     text = hint = ""
     if source.key is not None:
         try:
-            RowPlan.make(source.sitemap, items, source.key)
-            statements_of(source.sitemap, source.key)
-            others = {**moments(source.sitemap), **item_title(source.sitemap)}
+            RowPlan.make(sitemap, items, source.key)
+            statements_of(sitemap, source.key)
+            others = {**moments(sitemap), **item_title(sitemap)}
             items.annotate(**{alias(n): e for n, e in others.items()})
         except FieldError as error:
             # Names of our own are not for anybody to choose.
             reason = _OUR_NAMES.sub("", str(error))
-            text = (
-                f"An expression of section {source.name!r} cannot be resolved: {reason}"
-            )
+            where = f"An expression of section {source.name!r}"
+            text = f"{where} cannot be resolved: {reason}"
             hint = "Use the names of the model's fields, for example F('slug')."
-    elif any(
-        has_expressions(name, value) for name, value in declared(source.sitemap).items()
-    ) and (what := unqueryable(source.sitemap, items)):
-        text = (
-            f"Section {source.name!r} declares ORM expressions, but items() returns "
-            f"{what}."
-        )
+    elif any(starmap(has_expressions, declared(sitemap).items())):
+        if what := unqueryable(sitemap, items):
+            does = f"declares ORM expressions, but items() returns {what}"
+            text = f"Section {source.name!r} {does}."
         hint = "Let items() return an unevaluated queryset, or use methods only."
     if text:
         yield message("E008", text, hint)
     elif source.key is not None:
-        yield from _check_windows(source, source.key)
-        yield from _check_several(source)
-        yield from _check_translated(source)
+        query = annotated(items, declared_expressions(sitemap), sitemap).query
+        yield from _check_windows(source, source.key, query)
+        yield from _check_several(source, query)
+        yield from _check_translated(source, query)
 
 
-def _check_several(source: SectionSource) -> Iterator[CheckMessage]:
+def _check_several(source: SectionSource, query: Query) -> Iterator[CheckMessage]:
     """W027: an expression over a relation of which a row may have several objects."""
-    items, declared = items_of(source.sitemap), declared_expressions(source.sitemap)
-    query = annotated(items, declared, source.sitemap).query
-    for name in query.alias_map.keys() - items.query.alias_map.keys():
+    known = items_of(source.sitemap).query.alias_map
+    for name in query.alias_map.keys() - known.keys():
         relation: Any = getattr(query.alias_map[name], "join_field", None)
         if query.group_by is None and getattr(relation, "multiple", False):
             model, shown = relation.related_model, relation.name
             path = model.__name__
             if owner := model._meta.auto_created:
                 # Only Django has a name for it: the relation of "through".
-                [shown] = (
-                    one.name
-                    for one in owner._meta.many_to_many
-                    if one.remote_field.through is model
-                )
+                own = owner._meta.many_to_many
+                [shown] = (one.name for one in own if one.remote_field.through is model)
                 path = f"{owner.__name__}.{shown}.through"
             yield message(
                 "W027",
@@ -315,16 +306,15 @@ def _check_several(source: SectionSource) -> Iterator[CheckMessage]:
             )
 
 
-def _check_translated(source: SectionSource) -> Iterator[CheckMessage]:
+def _check_translated(source: SectionSource, query: Query) -> Iterator[CheckMessage]:
     """W064: a column of which each language has another, as its attribute knows."""
     sitemap = source.sitemap
     if not sitemap.i18n:
         return
     endings = [f"_{code}".replace("-", "_") for code in sitemap._languages()]
-    declared = declared_expressions(sitemap)
-    own = annotated(items_of(sitemap), declared, sitemap).query.annotations
-    for name in declared:
-        for column in (one.target for one in own[name].flatten() if type(one) is Col):
+    for name in declared_expressions(sitemap):
+        parts = query.annotations[name].flatten()
+        for column in (one.target for one in parts if type(one) is Col):
             found = getattr_static(column.model, column.attname)
             others = [f"{column.name}{one}" for one in endings]
             is_plain = type(found).__module__.startswith("django.db.")
@@ -339,12 +329,12 @@ def _check_translated(source: SectionSource) -> Iterator[CheckMessage]:
                 )
 
 
-def _check_windows(source: SectionSource, key: Key) -> Iterator[CheckMessage]:
+def _check_windows(
+    source: SectionSource, key: Key, query: Query
+) -> Iterator[CheckMessage]:
     """E022: values that depend on which rows a page has."""
     sitemap, every = source.sitemap, key.model._base_manager.all()
-    declared = declared_expressions(sitemap)
-    own = annotated(items_of(sitemap), declared, sitemap).query.annotations
-    values = [(name, own[name]) for name in declared_expressions(sitemap)]
+    values = [(name, query.annotations[name]) for name in declared_expressions(sitemap)]
     for name, slot in declared_related(sitemap).items():
         selected = slot.rows(every, key.names).query.annotation_select
         values += [(name, value) for value in selected.values()]
@@ -425,9 +415,6 @@ def _excludes_null(condition: Any, table: str, column: Any, truth: bool = True) 
 
 
 def _constant_lastmod_xml(value: Any) -> str:
-    """Write a lastmod as an entry does, which leaves out None and ""."""
-    if value is None or value == "":
-        return ""
     return lastmod_xml(w3c(value, timezone.get_default_timezone()))
 
 
@@ -469,9 +456,13 @@ def _check_constants(sitemap: AnySitemap) -> Iterator[CheckMessage]:
         yield message("E019", text, "Correct it, or remove it to use the site's.")
     for name, (number, xml, problem, hint) in _CONSTANTS.items():
         value = getattr(sitemap, name, None)
-        if not _is_legal(value, xml):
-            text = f"{name} = {excerpt(value)} {problem}."
-            yield message(number, text, hint)
+        # An entry leaves out None and "".
+        if is_method(value) or is_expression(value) or value is None or value == "":
+            continue
+        try:
+            xml(value)
+        except EntryError:
+            yield message(number, f"{name} = {excerpt(value)} {problem}.", hint)
     for name in ("appears", "expires"):
         value = getattr(sitemap, name, None)
         if value is not None and not is_expression(value):
@@ -527,17 +518,6 @@ def _is_random(query: Query) -> bool:
 def is_legal_limit(limit: Any) -> bool:
     """Return whether a page may have so many entries."""
     return isinstance(limit, int) and 1 <= limit <= MAX_ENTRIES
-
-
-def _is_legal(value: Any, xml: Callable[[Any], str]) -> bool:
-    """Return whether a constant can be written; what is not one is left alone."""
-    if is_method(value) or is_expression(value):
-        return True
-    try:
-        xml(value)
-    except EntryError:
-        return False
-    return True
 
 
 def _check_languages(sitemap: AnySitemap) -> Iterator[CheckMessage]:

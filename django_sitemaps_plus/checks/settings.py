@@ -19,7 +19,7 @@ from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
-from .messages import SET_BASE_URL, check, has_address, message
+from .messages import SET_BASE_URL, check, message, without_address
 
 
 @check(of_each_site=True)
@@ -34,13 +34,12 @@ def check_settings(**kwargs: Any) -> Iterator[CheckMessage]:
         hint = "Correct SITEMAPS_PLUS in the settings module."
         yield message("E001", str(error), hint)
         return
-    if not has_address():
-        text = (
-            "The site's address is not set: links follow the request's Host header, "
-            "and build_sitemaps cannot work."
-        )
-        yield message("W001", text, SET_BASE_URL)
-    elif given:
+    text = (
+        "The site's address is not set: links follow the request's Host header, and "
+        "build_sitemaps cannot work."
+    )
+    yield from without_address("W001", text)
+    if given:
         try:
             origin = SiteAddress.parse(given).origin
         except ConfigurationError as error:

@@ -41,9 +41,8 @@ class Schemas(Tenants):
         """Return the schemas of tenants that have the tables, in their order."""
         table = apps.get_model("sitemaps_plus.Section")._meta.db_table
         with _connection().cursor() as cursor:
-            cursor.execute(
-                "SELECT schemaname FROM pg_tables WHERE tablename = %s", [table]
-            )
+            statement = "SELECT schemaname FROM pg_tables WHERE tablename = %s"
+            cursor.execute(statement, [table])
             migrated = {schema for (schema,) in cursor.fetchall()}
         tenants = get_tenant_model().objects.order_by("pk")
         schemas = tenants.values_list("schema_name", flat=True)
@@ -63,12 +62,11 @@ class Schemas(Tenants):
 
     def urlconf(self, key: str) -> Any:
         """Return what django-tenants sets for requests: by schema, or by type."""
+        have_types = has_multi_type_tenants()
         if key == get_public_schema_name():
-            named = has_multi_type_tenants() or hasattr(
-                settings, "PUBLIC_SCHEMA_URLCONF"
-            )
+            named = have_types or hasattr(settings, "PUBLIC_SCHEMA_URLCONF")
             return get_public_schema_urlconf() if named else None
-        if not has_multi_type_tenants():
+        if not have_types:
             return None
         kind = _connection().tenant.get_tenant_type()
         return get_tenant_types().get(kind, {}).get("URLCONF")

@@ -84,11 +84,13 @@ class PageSitemap(Sitemap):
         return [{**entry, "alternates": links}]
 
 
+#: Of a content, what its URL has, too.
+_OF_URL = {"page": OuterRef("page"), "language": OuterRef("language")}
+
+
 def _contents() -> QuerySet[Any]:
     """Return the contents of a URL that visitors see: none, if the page redirects."""
-    contents: QuerySet[Any] = PageContent.objects.filter(
-        page=OuterRef("page"), language=OuterRef("language")
-    )
+    contents: QuerySet[Any] = PageContent.objects.filter(**_OF_URL)
     return contents.filter(Q(redirect="") | Q(redirect=None))
 
 
@@ -109,9 +111,7 @@ def _version_saved(*, instance: Any, using: str, raw: bool = False, **kw: Any) -
 
 def _touch_content(pk: Any) -> None:
     """Touch the URL of a content, if visitors see it: drafts are nobody's business."""
-    shown = PageContent.objects.filter(
-        pk=pk, page=OuterRef("page"), language=OuterRef("language")
-    )
+    shown = PageContent.objects.filter(pk=pk, **_OF_URL)
     touch(PageUrl.objects.filter(Exists(shown)))
 
 

@@ -143,9 +143,8 @@ class PageSitemap(Sitemap):
                 "URLconf"
             )
         root = self.site.root_url
-        return (
-            location.removeprefix(root) if location.startswith(f"{root}/") else location
-        )
+        is_own = location.startswith(f"{root}/")
+        return location.removeprefix(root) if is_own else location
 
 
 def _is_multilingual() -> bool:

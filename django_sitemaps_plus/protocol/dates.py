@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
-from .errors import DateError, excerpt
+from .errors import DateError
 
 # Not 24:00: some versions of Python read it as the next midnight.
 _W3C = re.compile(
@@ -61,12 +61,12 @@ def parse_w3c(text: str) -> datetime:
         DateError: Not a W3C Datetime, or its instant not within the years 1 to 9999.
     """
     if not isinstance(text, str):
-        raise DateError(f"date {excerpt(text)}: neither a date nor a text")
+        raise DateError.of("date", text, "neither a date nor a text")
     match = _W3C.fullmatch(text)
     if match is None:
-        raise DateError(f"date {excerpt(text)}: not a W3C Datetime (YYYY-MM-DD ...)")
+        raise DateError.of("date", text, "not a W3C Datetime (YYYY-MM-DD ...)")
     if match["time"] and not match["zone"]:
-        raise DateError(f"date {excerpt(text)}: has a time but no zone")
+        raise DateError.of("date", text, "has a time but no zone")
     try:
         # A year or a month is completed to its first day.
         read = datetime.fromisoformat(text + "-01-01"[len(text) - 4 :])
@@ -76,7 +76,7 @@ def parse_w3c(text: str) -> datetime:
             raise ValueError("its offset is beyond 14:00")
         return read.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise DateError(f"date {excerpt(text)}: {error}") from error
+        raise DateError.of("date", text, error) from error
 
 
 def _datetime(value: datetime, zone: tzinfo) -> str:
@@ -86,19 +86,15 @@ def _datetime(value: datetime, zone: tzinfo) -> str:
             value = value.replace(tzinfo=zone)
             offset = value.utcoffset()
         if offset is None:
-            raise DateError(f"date {excerpt(value)}: its zone gives no offset")
+            raise DateError.of("date", value, "its zone gives no offset")
         if offset % _MINUTE or abs(offset) > _MAX_OFFSET:
             # Not by astimezone(), whose way over UTC may lead out of the calendar.
-            zone = _whole_minutes(offset)
-            shift = (zone.utcoffset(None) or timedelta()) - offset
-            value = (value.replace(tzinfo=None) + shift).replace(tzinfo=zone)
+            is_far = abs(offset) > _MAX_OFFSET
+            whole = timedelta() if is_far else round(offset / _MINUTE) * _MINUTE
+            shifted = value.replace(tzinfo=None) + (whole - offset)
+            value = shifted.replace(tzinfo=timezone(whole))
     except OverflowError as error:
-        msg = f"date {excerpt(value)}: outside the years 1 to 9999 in its zone"
-        raise DateError(msg) from error
+        raise DateError.of(
+            "date", value, "outside the years 1 to 9999 in its zone"
+        ) from error
     return value.isoformat(timespec="seconds")
-
-
-def _whole_minutes(offset: timedelta) -> timezone:
-    if abs(offset) > _MAX_OFFSET:
-        return UTC
-    return timezone(round(offset / _MINUTE) * _MINUTE)

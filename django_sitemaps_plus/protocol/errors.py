@@ -12,6 +12,7 @@ ValueError
 from __future__ import annotations
 
 import reprlib
+from typing import Self
 
 _repr = reprlib.Repr()
 _repr.maxstring = _repr.maxother = 80
@@ -23,6 +24,11 @@ class ProtocolError(ValueError):
 
 class EntryError(ProtocolError):
     """A field of an entry is illegal; the message names it and its value."""
+
+    @classmethod
+    def of(cls, field: str, value: object, problem: object) -> Self:
+        """Return what is wrong with the value of a field."""
+        return cls(f"{field} {excerpt(value)}: {problem}")
 
 
 class LocationError(EntryError):

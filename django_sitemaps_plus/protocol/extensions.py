@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from .entries import Image, News, Platform, Restriction, Uploader, Video
-from .errors import EntryError, excerpt
+from .errors import EntryError
 from .limits import (
     MAX_IMAGES,
     MAX_VIDEO_DESCRIPTION,
@@ -76,7 +76,7 @@ def video_xml(video: Video, place: Place) -> str:
     def location(value: object, field: str) -> str:
         uri = location_text(value, origin, field)
         if uri == page and field != "videos.thumbnail_loc":
-            raise EntryError(f"{field} {excerpt(value)}: is the loc of the entry")
+            raise EntryError.of(field, value, "is the loc of the entry")
         return escaped_address(uri)
 
     def day(value: Any, field: str) -> str:
@@ -137,11 +137,8 @@ def is_news_language(code: object) -> bool:
 def news_xml(news: News, place: Place) -> str:
     """Return ``<news:news>``; EntryError if a field is missing or illegal."""
     if not is_news_language(news.language):
-        msg = (
-            f"news.language {excerpt(news.language)}: not a code of ISO 639, zh-cn "
-            "or zh-tw"
-        )
-        raise EntryError(msg)
+        problem = "not a code of ISO 639, zh-cn or zh-tw"
+        raise EntryError.of("news.language", news.language, problem)
     name = text_xml(news.name, "news.name")
     title = text_xml(news.title, "news.title")
     published: Any = news.publication_date
@@ -163,23 +160,19 @@ def _tag(tag: str, value: object, text: Callable[[Any, str], str]) -> str:
 
 def _whole(value: object, field: str, low: int = 0, high: int = _MAX_COUNT) -> str:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise EntryError(f"{field} {excerpt(value)}: not a whole number")
+        raise EntryError.of(field, value, "not a whole number")
     if not low <= value <= high:
-        raise EntryError(f"{field} {excerpt(value)}: not within {low} and {high}")
+        raise EntryError.of(field, value, f"not within {low} and {high}")
     return f"{int(value)}"
 
 
-def _duration(value: object, field: str) -> str:
-    return _whole(value, field, MIN_VIDEO_DURATION, MAX_VIDEO_DURATION)
-
-
-def _rating(value: object, field: str) -> str:
-    return decimal_text(value, field, MIN_VIDEO_RATING, MAX_VIDEO_RATING)
+_duration = partial(_whole, low=MIN_VIDEO_DURATION, high=MAX_VIDEO_DURATION)
+_rating = partial(decimal_text, low=MIN_VIDEO_RATING, high=MAX_VIDEO_RATING)
 
 
 def _yes_no(value: object, field: str) -> str:
     if not isinstance(value, bool):
-        raise EntryError(f"{field} {excerpt(value)}: neither True nor False")
+        raise EntryError.of(field, value, "neither True nor False")
     return "yes" if value else "no"
 
 
@@ -195,12 +188,11 @@ def _relation(
     field = f"videos.{tag}"
     found = one(value, kind, field)
     if found.relationship not in ("allow", "deny"):
-        msg = f"{field} {excerpt(found.relationship)}: neither allow nor deny"
-        raise EntryError(msg)
+        raise EntryError.of(field, found.relationship, "neither allow nor deny")
     names = several(found.values, str, field)
     for name in names:
         if not matches(name, legal):
-            raise EntryError(f"{field} {excerpt(name)}: not {legal.pattern}")
+            raise EntryError.of(field, name, f"not {legal.pattern}")
     if not names:
         raise EntryError(f"{field}: no values")
     start = f'<video:{tag} relationship="{found.relationship}">'
@@ -224,8 +216,7 @@ def _uploader(value: object, origin: str) -> str:
         return f"<video:uploader>{name}</video:uploader>"
     info = location_text(uploader.info, origin, field)
     if origin != ORIGIN_MARK and _domain(info) != _domain(f"{origin}/"):
-        msg = f"{field} {excerpt(uploader.info)}: not on the domain of the entry"
-        raise EntryError(msg)
+        raise EntryError.of(field, uploader.info, "not on the domain of the entry")
     return f'<video:uploader info="{escaped_address(info)}">{name}</video:uploader>'
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from .errors import LocationError, OutsideError, excerpt
+from .errors import LocationError, OutsideError
 from .limits import MAX_LOCATION, MIN_LOCATION
 
 #: Stands for the origin in bytes that are built once and served under several origins;
@@ -93,7 +93,7 @@ class Origin:
         """
         origin, rest = _split(_clean(text))
         if rest != "/":
-            raise LocationError(f"origin {excerpt(text)}: more than scheme and host")
+            raise LocationError.of("origin", text, "more than scheme and host")
         return origin
 
     def local_path(self, location: object) -> str:
@@ -155,7 +155,7 @@ def plain(joined: str) -> bool:
         data = joined.encode("ascii")
     except UnicodeEncodeError:
         return False
-    if data.translate(None, _LEGAL_BYTES) or not _lines_are_paths(data):
+    if data.translate(None, _LEGAL_BYTES) or _NO_PATH.search(b"\n" + data):
         return False
     escapes = data.count(b"%")
     if escapes and data.translate(_HEX_SHAPE).count(b"%hh") != escapes:
@@ -203,10 +203,10 @@ def refuse_ambiguous(path: str) -> None:
     """
     if _has_dot_segment(path.partition("?")[0]):
         what = "has a segment '.' or '..': crawlers would request another URL"
-        raise LocationError(f"location {excerpt(path)}: {what}")
+        raise LocationError.of("location", path, what)
     if _has_session(path):
         what = "has a session id: the URL would be another one for each visitor"
-        raise LocationError(f"location {excerpt(path)}: {what}")
+        raise LocationError.of("location", path, what)
 
 
 def refuse_outside(path: str, folder: str) -> None:
@@ -216,7 +216,7 @@ def refuse_outside(path: str, folder: str) -> None:
     """
     if not path.startswith(folder):
         what = f"not in {folder}, the folder of the sitemap"
-        raise OutsideError(f"location {excerpt(path)}: {what}")
+        raise OutsideError.of("location", path, what)
 
 
 def refuse_long(location: object, before: int = 0) -> None:
@@ -253,7 +253,7 @@ def resolve(location: object, prefix: str | None) -> str:
         origin, path = _split(text)
         prefix = str(origin)
     elif prefix is None:
-        raise LocationError(f"location {excerpt(location)}: not an absolute URL")
+        raise LocationError.of("location", location, "not an absolute URL")
     else:
         path = _one_slash(text)
     uri = prefix + quote(path)
@@ -271,14 +271,15 @@ def quote(path: str) -> str:
 def _clean(location: object) -> str:
     """Refuse what no location may hold, wherever it stands."""
     if not isinstance(location, str):
-        raise LocationError(f"location {excerpt(location)}: not a text")
+        raise LocationError.of("location", location, "not a text")
     if not location:
         raise LocationError("location '': empty")
     if _FORBIDDEN.search(location):
-        msg = f"location {excerpt(location)}: a control character or lone surrogate"
-        raise LocationError(msg)
+        raise LocationError.of(
+            "location", location, "a control character or lone surrogate"
+        )
     if "#" in location:
-        raise LocationError(f"location {excerpt(location)}: has a fragment")
+        raise LocationError.of("location", location, "has a fragment")
     return location
 
 
@@ -288,13 +289,13 @@ def _own_path(text: str, origin: Origin) -> str:
         return text
     own, path = _split(text)
     if own != origin:
-        raise LocationError(f"location {excerpt(text)}: not a URL of {origin}")
+        raise LocationError.of("location", text, f"not a URL of {origin}")
     return _one_slash(path)
 
 
 def _one_slash(path: str) -> str:
     if path.startswith("//"):
-        raise LocationError(f"location {excerpt(path)}: begins with two slashes")
+        raise LocationError.of("location", path, "begins with two slashes")
     return path
 
 
@@ -302,13 +303,12 @@ def _split(text: str) -> tuple[Origin, str]:
     """Cut an absolute URL into its origin and the rest, which begins with "/"."""
     match = _ABSOLUTE.fullmatch(text)
     if match is None:
-        msg = f"location {excerpt(text)}: neither a path nor an http(s) URL"
-        raise LocationError(msg)
+        raise LocationError.of("location", text, "neither a path nor an http(s) URL")
     scheme, authority, rest = match.groups()
     try:
         origin = Origin(scheme.lower(), _host(scheme.lower(), authority))
     except ValueError as error:
-        raise LocationError(f"location {excerpt(text)}: {error}") from error
+        raise LocationError.of("location", text, error) from error
     return origin, rest if rest.startswith("/") else f"/{rest}"
 
 
@@ -375,14 +375,7 @@ def _has_session(text: str) -> bool:
 
 
 def _check_length(length: int, location: object) -> None:
-    if length > MAX_LOCATION:
-        msg = f"location {excerpt(location)}: {length} characters, over {MAX_LOCATION}"
-        raise LocationError(msg)
-    if length < MIN_LOCATION:
-        msg = f"location {excerpt(location)}: {length} characters, under {MIN_LOCATION}"
-        raise LocationError(msg)
-
-
-def _lines_are_paths(data: bytes) -> bool:
-    """Return whether each line begins with one slash."""
-    return data[:1] == b"/" != data[1:2] and not _NO_PATH.search(data)
+    if not MIN_LOCATION <= length <= MAX_LOCATION:
+        is_long = length > MAX_LOCATION
+        bound = f"over {MAX_LOCATION}" if is_long else f"under {MIN_LOCATION}"
+        raise LocationError.of("location", location, f"{length} characters, {bound}")

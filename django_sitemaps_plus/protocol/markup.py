@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from .dates import w3c
-from .errors import DateError, EntryError, LocationError, excerpt
+from .errors import DateError, EntryError, LocationError
 from .locations import ORIGIN_MARK, resolve
 
 # XML 1.0, https://www.w3.org/TR/xml/#charsets, knows neither these ...
@@ -43,23 +43,22 @@ def escape(text: str) -> str:
         if not _SPECIAL.search(text):
             return text
     except TypeError as error:
-        raise EntryError(f"text {excerpt(text)}: not a text") from error
+        raise EntryError.of("text", text, "not a text") from error
     if match := _NO_XML.search(text):
-        msg = f"text {excerpt(text)}: U+{ord(match.group()):04X} is illegal in XML"
-        raise EntryError(msg)
+        raise EntryError.of(
+            "text", text, f"U+{ord(match.group()):04X} is illegal in XML"
+        )
     return _SPECIAL.sub(lambda match: _ESCAPES[match.group()], text)
 
 
 def text_xml(value: object, field: str, most: int | None = None) -> str:
     """Check that there is a text and how long it is, and escape it."""
     if not isinstance(value, str):
-        raise EntryError(f"{field} {excerpt(value)}: not a text")
+        raise EntryError.of(field, value, "not a text")
     if not value.strip():
-        raise EntryError(f"{field} {excerpt(value)}: empty")
+        raise EntryError.of(field, value, "empty")
     if most is not None and len(value) > most:
-        raise EntryError(
-            f"{field} {excerpt(value)}: {len(value)} characters, over {most}"
-        )
+        raise EntryError.of(field, value, f"{len(value)} characters, over {most}")
     return _naming(field, escape, value)
 
 
@@ -76,7 +75,7 @@ def escaped_address(uri: str) -> str:
     if uri.startswith(f"{ORIGIN_MARK}/"):
         return ORIGIN_MARK + escape(uri[1:])
     if not uri.startswith(("https://", "http://")):
-        raise LocationError(f"location {excerpt(uri)}: not an absolute URL")
+        raise LocationError.of("location", uri, "not an absolute URL")
     return escape(uri)
 
 
@@ -98,9 +97,7 @@ def day_or_time(text: str, field: str) -> str:
     """
     match = _DAY_OR_TIME.fullmatch(text)
     if match is None:
-        raise DateError(
-            f"{field} {excerpt(text)}: the schemas want YYYY-MM-DD at least"
-        )
+        raise DateError.of(field, text, "the schemas want YYYY-MM-DD at least")
     if "T" in text and match.group(1) is None:
         return f"{text[:16]}:00{text[16:]}"
     return text

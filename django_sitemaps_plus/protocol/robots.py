@@ -121,19 +121,15 @@ def sitemaps_of(text: str) -> list[str]:
 def closed(groups: Iterable[Group], crawler: str = "*") -> bool:
     """Return whether the groups of a crawler, or for all, forbid the whole site."""
     own = [group for group in groups if crawler in group.user_agents]
-    return any(_WHOLE_SITE.intersection(group.disallow) for group in own) and not (
-        any(rule for group in own for rule in group.allow)
-    )
+    is_shut = any(_WHOLE_SITE.intersection(group.disallow) for group in own)
+    return is_shut and not any(rule for group in own for rule in group.allow)
 
 
 def shut_out(groups: Sequence[Group]) -> str:
     """Return whom a robots.txt that is ``closed`` keeps out: some may have groups."""
     names = dict.fromkeys(name for group in groups for name in group.user_agents)
-    let_in = [
-        name
-        for name in names
-        if not (name.startswith(_USAGE_GROUP) or closed(groups, name))
-    ]
+    own = (name for name in names if not name.startswith(_USAGE_GROUP))
+    let_in = [name for name in own if not closed(groups, name)]
     return f"all crawlers but {', '.join(let_in)}" if let_in else "all crawlers"
 
 
@@ -184,7 +180,7 @@ def _lines(group: Group) -> Iterator[str]:
         raise EntryError("user_agents: none")
     for name in names:
         if not matches(name, _USER_AGENT):
-            raise EntryError(f"user_agents {excerpt(name)}: not the name of a crawler")
+            raise EntryError.of("user_agents", name, "not the name of a crawler")
         yield f"User-agent: {name}\n"
     if group.signals:
         yield f"{_signal(*group.signals)}\n"
@@ -202,7 +198,7 @@ def _lines(group: Group) -> Iterator[str]:
     for given in several(group.clean_param, str, "clean_param"):
         if not matches(given, _CLEAN_PARAM):
             example = '"sort&page /news/", of at most 500 characters'
-            raise EntryError(f"clean_param {excerpt(given)}: not like {example}")
+            raise EntryError.of("clean_param", given, f"not like {example}")
         yield f"Clean-param: {given}\n"
 
 
@@ -215,9 +211,8 @@ def _signal(*given: tuple[str, bool | str]) -> str:
 def _usage(path: str, *given: tuple[str, bool | str]) -> str:
     """Write a line of preferences: a dictionary of RFC 9651, after the path if any."""
     said = ", ".join(f"{name}={'y' if may else 'n'}" for name, may in given)
-    return " ".join(
-        filter(None, ["Content-Usage:", _rule(path, "content_usage"), said])
-    )
+    parts = ["Content-Usage:", _rule(path, "content_usage"), said]
+    return " ".join(filter(None, parts))
 
 
 def _statements(group: Group) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -238,22 +233,11 @@ def _rules(word: str, rules: Sequence[str]) -> Iterator[str]:
 def _rule(rule: str, field: str) -> str:
     """Return a path as it is written; raise ``EntryError`` if it is none."""
     if not matches(rule, _LINE):
-        raise EntryError(f"{field} {excerpt(rule)}: not one line of text")
+        raise EntryError.of(field, rule, "not one line of text")
     if rule and not rule.startswith(("/", "*")):
         remedy = f"write {excerpt(f'/{rule}')}"
-        raise EntryError(
-            f"{field} {excerpt(rule)}: begins with neither / nor *: {remedy}"
-        )
+        raise EntryError.of(field, rule, f"begins with neither / nor *: {remedy}")
     return quote(rule)
-
-
-@dataclass(frozen=True, slots=True)
-class Crawler:
-    """The name of a crawler in robots.txt, who operates it, and where that is said."""
-
-    name: str
-    operator: str
-    source: str
 
 
 _AMAZON = "https://developer.amazon.com/amazonbot"
@@ -267,39 +251,40 @@ _MISTRAL = "https://docs.mistral.ai/en/robots"
 _OPENAI = "https://developers.openai.com/api/docs/bots"
 _PERPLEXITY = "https://docs.perplexity.ai/docs/resources/perplexity-crawlers"
 
-#: The crawlers of each preset of the setting ``ROBOTS``.
+#: The crawlers of each preset of the setting ``ROBOTS``, by their names there, and
+#: where their operators document them.
 PRESETS = {
     # What they read may train models. Search engines and answers do not need them.
-    "ai-training": (
-        Crawler("GPTBot", "OpenAI", _OPENAI),
-        Crawler("ClaudeBot", "Anthropic", _ANTHROPIC),
-        Crawler("Google-Extended", "Google", _GOOGLE),
-        Crawler("Applebot-Extended", "Apple", _APPLE),
-        Crawler("meta-externalagent", "Meta", _META),
-        Crawler("Amazonbot", "Amazon", _AMAZON),
-        Crawler("MistralAI-Training", "Mistral", _MISTRAL),
-        Crawler("CCBot", "Common Crawl", _COMMON_CRAWL),
-    ),
+    "ai-training": {
+        "GPTBot": _OPENAI,
+        "ClaudeBot": _ANTHROPIC,
+        "Google-Extended": _GOOGLE,
+        "Applebot-Extended": _APPLE,
+        "meta-externalagent": _META,
+        "Amazonbot": _AMAZON,
+        "MistralAI-Training": _MISTRAL,
+        "CCBot": _COMMON_CRAWL,
+    },
     # They build the index that an assistant searches and links to.
-    "ai-search": (
-        Crawler("OAI-SearchBot", "OpenAI", _OPENAI),
-        Crawler("Claude-SearchBot", "Anthropic", _ANTHROPIC),
-        Crawler("PerplexityBot", "Perplexity", _PERPLEXITY),
-        Crawler("Meta-WebIndexer", "Meta", _META),
-        Crawler("Amzn-SearchBot", "Amazon", _AMAZON),
-        Crawler("MistralAI-Index", "Mistral", _MISTRAL),
-    ),
+    "ai-search": {
+        "OAI-SearchBot": _OPENAI,
+        "Claude-SearchBot": _ANTHROPIC,
+        "PerplexityBot": _PERPLEXITY,
+        "Meta-WebIndexer": _META,
+        "Amzn-SearchBot": _AMAZON,
+        "MistralAI-Index": _MISTRAL,
+    },
     # They fetch a page because somebody asked about it.
-    "ai-user": (
-        Crawler("ChatGPT-User", "OpenAI", _OPENAI),
-        Crawler("Claude-User", "Anthropic", _ANTHROPIC),
-        Crawler("Perplexity-User", "Perplexity", _PERPLEXITY),
-        Crawler("meta-externalfetcher", "Meta", _META),
-        Crawler("Amzn-User", "Amazon", _AMAZON),
-        Crawler("MistralAI-User", "Mistral", _MISTRAL),
-        Crawler("DuckAssistBot", "DuckDuckGo", _DUCKDUCKGO),
-    ),
+    "ai-user": {
+        "ChatGPT-User": _OPENAI,
+        "Claude-User": _ANTHROPIC,
+        "Perplexity-User": _PERPLEXITY,
+        "meta-externalfetcher": _META,
+        "Amzn-User": _AMAZON,
+        "MistralAI-User": _MISTRAL,
+        "DuckAssistBot": _DUCKDUCKGO,
+    },
     # They check the pages that somebody advertises with an assistant; documented since
     # 2026-04-21.
-    "ai-ads": (Crawler("OAI-AdsBot", "OpenAI", _OPENAI),),
+    "ai-ads": {"OAI-AdsBot": _OPENAI},
 }

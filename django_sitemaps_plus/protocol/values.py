@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
-from .errors import EntryError, excerpt
+from .errors import EntryError
 
 _Kind = TypeVar("_Kind")
 
@@ -22,7 +22,7 @@ def matches(value: object, pattern: re.Pattern[str]) -> bool:
 def one(value: object, kind: type[_Kind], field: str) -> _Kind:
     """Return the value; EntryError if it is not of its kind."""
     if not isinstance(value, kind):
-        raise EntryError(f"{field} {excerpt(value)}: not of {kind.__name__}")
+        raise EntryError.of(field, value, f"not of {kind.__name__}")
     return value
 
 
@@ -34,7 +34,7 @@ def several(values: object, kind: type[_Kind], field: str) -> list[_Kind]:
             not of its kind.
     """
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise EntryError(f"{field} {excerpt(values)}: not a tuple")
+        raise EntryError.of(field, values, "not a tuple")
     return [one(value, kind, field) for value in values]
 
 
@@ -49,11 +49,11 @@ def decimal_text(value: object, field: str, low: int, high: int) -> str:
     """
     exact = _exact(value, field)
     if not exact.is_finite() or not low <= exact <= high:
-        raise EntryError(f"{field} {excerpt(value)}: not within {low} and {high}")
+        raise EntryError.of(field, value, f"not within {low} and {high}")
     # Its size first: an exponent may stand for a million zeros.
     text = "" if exact.adjusted() < -40 else format(exact.copy_abs(), "f")
     if not _DECIMAL.fullmatch(text):
-        raise EntryError(f"{field} {excerpt(value)}: too many decimals")
+        raise EntryError.of(field, value, "too many decimals")
     return text
 
 
@@ -67,4 +67,4 @@ def _exact(value: object, field: str) -> Decimal:
             return Decimal(value)
     except InvalidOperation:
         pass
-    raise EntryError(f"{field} {excerpt(value)}: not a number")
+    raise EntryError.of(field, value, "not a number")

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from datetime import date, datetime, tzinfo
 from typing import Final
 
-from .errors import EntryError, PageFull, excerpt
+from .errors import EntryError, PageFull
 from .extensions import MEDIA
 from .limits import (
     CHANGEFREQS,
@@ -21,7 +20,7 @@ from .limits import (
     MAX_PRIORITY,
     MIN_PRIORITY,
 )
-from .markup import date_text, day_or_time, escape, escaped_address, location_text
+from .markup import day_or_time, escape, escaped_address
 from .values import decimal_text, matches
 
 _DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -41,22 +40,13 @@ def urlset_header(media: Collection[str] = (), *, stylesheet: str = "") -> bytes
 
     ``stylesheet`` is the address of a CSS file by which browsers show the file.
     """
-    spaces = "".join(
-        f' xmlns:{kind.prefix}="{kind.namespace}"'
-        for name, kind in MEDIA.items()
-        if name in media
-    )
+    kinds = (kind for name, kind in MEDIA.items() if name in media)
+    spaces = "".join(f' xmlns:{kind.prefix}="{kind.namespace}"' for kind in kinds)
     start = f'<urlset xmlns="{_SITEMAP}" xmlns:xhtml="{_XHTML}"{spaces}>\n'
     return f"{_beginning(stylesheet)}{start}".encode()
 
 
-def index_header(*, stylesheet: str = "") -> bytes:
-    """Return the bytes before the first ``<sitemap>``; see ``urlset_header``."""
-    return f'{_beginning(stylesheet)}<sitemapindex xmlns="{_SITEMAP}">\n'.encode()
-
-
 URLSET_FOOTER: Final = b"</urlset>\n"
-_INDEX_FOOTER: Final = b"</sitemapindex>\n"
 
 # https://www.rfc-editor.org/info/bcp47, by its shape.
 _LANGUAGE_TAG = re.compile(r"x-default|[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
@@ -68,7 +58,7 @@ def changefreq_xml(value: object) -> str:
         return ""
     if not isinstance(value, str) or value not in CHANGEFREQS:
         words = ", ".join(sorted(CHANGEFREQS))
-        raise EntryError(f"changefreq {excerpt(value)}: not one of {words}")
+        raise EntryError.of("changefreq", value, f"not one of {words}")
     return f"<changefreq>{value}</changefreq>"
 
 
@@ -106,31 +96,36 @@ def alternate_xml(hreflang: str, href: str) -> str:
             the address is neither an http(s) URL nor a path behind ``ORIGIN_MARK``.
     """
     if not is_language(hreflang):
-        msg = f"hreflang {excerpt(hreflang)}: neither a language tag nor x-default"
-        raise EntryError(msg)
+        raise EntryError.of(
+            "hreflang", hreflang, "neither a language tag nor x-default"
+        )
     url = escaped_address(href)
     return f'<xhtml:link rel="alternate" hreflang="{hreflang}" href="{url}"/>'
 
 
-class _Writer:
-    """Counts what a file holds, and refuses what would pass its limits."""
+class UrlsetWriter:
+    """
+    Writes a urlset to a sink of bytes: header at once, entries as they come.
+
+    It counts what the file holds, and refuses what would pass its limits.
+    """
 
     def __init__(
         self,
         sink: Callable[[bytes], object],
+        *,
         header: bytes,
-        footer: bytes,
-        max_entries: int,
-        max_bytes: int,
+        max_entries: int = MAX_ENTRIES,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
+        """``header`` is what ``urlset_header`` returned."""
         self._sink = sink
-        self._footer = footer
         self._max_entries = max_entries
         self._max_bytes = max_bytes
         #: Entries so far.
         self.entries = 0
         #: Uncompressed bytes of the file if it ended here, header and footer included.
-        self.size = len(header) + len(footer)
+        self.size = len(header) + len(URLSET_FOOTER)
         sink(header)
 
     def add_xml(self, xml: bytes, entries: int = 1) -> None:
@@ -150,48 +145,22 @@ class _Writer:
 
     def finish(self) -> None:
         """Write the end of the file."""
-        self._sink(self._footer)
+        self._sink(URLSET_FOOTER)
 
 
-class UrlsetWriter(_Writer):
-    """Writes a urlset to a sink of bytes: header at once, entries as they come."""
+def index_xml(sitemaps: Collection[str], *, stylesheet: str = "") -> bytes:
+    """Return an index of what ``sitemap_xml`` returned; see ``urlset_header``.
 
-    def __init__(
-        self,
-        sink: Callable[[bytes], object],
-        *,
-        header: bytes,
-        max_entries: int = MAX_ENTRIES,
-        max_bytes: int = MAX_BYTES,
-    ) -> None:
-        """``header`` is what ``urlset_header`` returned."""
-        super().__init__(sink, header, URLSET_FOOTER, max_entries, max_bytes)
-
-
-class IndexWriter(_Writer):
-    """Writes a sitemap index to a sink of bytes."""
-
-    def __init__(self, sink: Callable[[bytes], object], *, header: bytes) -> None:
-        """``header`` is what ``index_header`` returned."""
-        super().__init__(sink, header, _INDEX_FOOTER, MAX_INDEX_ENTRIES, MAX_BYTES)
-
-    def add(
-        self, location: str, lastmod: date | datetime | str | None, zone: tzinfo
-    ) -> None:
-        """Write one sitemap; ``zone`` is that of a naive lastmod.
-
-        Raises:
-            EntryError: The location is not a legal absolute URL, or lastmod no date.
-            PageFull: It would pass the limit of entries or bytes.
-        """
-        self.add_resolved(location_text(location, None, "loc"), lastmod, zone)
-
-    def add_resolved(
-        self, location: str, lastmod: date | datetime | str | None, zone: tzinfo
-    ) -> None:
-        """Do what ``add`` does, for a location that ``locations.resolve`` returned."""
-        text = None if lastmod is None else date_text(lastmod, zone, "lastmod")
-        self.add_xml(sitemap_xml(location, text).encode())
+    Raises:
+        PageFull: More sitemaps or bytes than an index may have.
+    """
+    if len(sitemaps) > MAX_INDEX_ENTRIES:
+        raise PageFull(f"page full: {len(sitemaps)} of {MAX_INDEX_ENTRIES} entries")
+    start = f'{_beginning(stylesheet)}<sitemapindex xmlns="{_SITEMAP}">\n'
+    data = f"{start}{''.join(sitemaps)}</sitemapindex>\n".encode()
+    if len(data) > MAX_BYTES:
+        raise PageFull(f"page full: {len(data)} of {MAX_BYTES} bytes")
+    return data
 
 
 def sitemap_xml(location: str, lastmod: str | None = None) -> str:

@@ -20,7 +20,6 @@ from typing import Any
 
 from django.db import Error as DatabaseError
 from django.urls import NoReverseMatch, reverse
-from django.utils import timezone
 
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.building.by_position import newest_lastmod
@@ -42,7 +41,7 @@ from django_sitemaps_plus.protocol.limits import (
 )
 from django_sitemaps_plus.protocol.locations import resolve
 from django_sitemaps_plus.protocol.markup import escape
-from django_sitemaps_plus.protocol.writers import IndexWriter, index_header, sitemap_xml
+from django_sitemaps_plus.protocol.writers import index_xml, sitemap_xml
 from django_sitemaps_plus.rendering.columns import latest_believed
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.news import separate_news
@@ -192,32 +191,6 @@ def _written(
 # Indexes
 
 
-def index_bytes(items: Iterable[tuple[str, dt.date | None]]) -> bytes:
-    """
-    Return an index of ``(address, lastmod)``, as contrib's view has one.
-
-    The addresses are as ``locations.resolve`` returns them.
-
-    Raises ``PageFull`` above 50,000 addresses.
-    """
-    chunks: list[bytes] = []
-    writer = IndexWriter(chunks.append, header=index_header())
-    zone = timezone.get_default_timezone()
-    for location, lastmod in items:
-        writer.add_resolved(location, lastmod, zone)
-    writer.finish()
-    return b"".join(chunks)
-
-
-def _joined_index(written: bytes, count: int, stylesheet: str) -> bytes:
-    """Return an index of sitemaps whose XML is ready; raises as ``index_bytes``."""
-    chunks: list[bytes] = []
-    writer = IndexWriter(chunks.append, header=index_header(stylesheet=stylesheet))
-    writer.add_xml(written, count)
-    writer.finish()
-    return b"".join(chunks)
-
-
 def _parts(listed_pages: Sequence[ListedPage | str]) -> int:
     """Return how many index files these pages need."""
     return max(1, math.ceil(len(listed_pages) / MAX_INDEX_ENTRIES))
@@ -285,8 +258,8 @@ def document_of(
         return None
     chosen = listed_pages[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
     # At most so many as an index may have; together they are some megabytes.
-    written = "".join(_written(chosen, site)).encode()
-    return Document.of(_joined_index(written, len(chosen), get_settings().stylesheet))
+    written = list(_written(chosen, site))
+    return Document.of(index_xml(written, stylesheet=get_settings().stylesheet))
 
 
 def _is_divided(item: ListedPage, document: Document) -> bool:

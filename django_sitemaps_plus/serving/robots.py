@@ -129,13 +129,13 @@ def _licenses(index: int, entry: Any) -> tuple[str, ...]:
 
 def _crawlers(presets: Iterable[str], *path: object) -> list[str]:
     """Return the names of the crawlers of presets."""
-    found = []
+    found: list[str] = []
     for preset in presets:
         if preset not in PRESETS:
             raise refusal(
                 f"has {preset!r}. {advice(preset, PRESETS, 'presets')}", *path
             )
-        found += [crawler.name for crawler in PRESETS[preset]]
+        found += PRESETS[preset]
     return found
 
 

@@ -15,14 +15,14 @@ DOCS = Path(__file__).parent.parent.parent / "docs" / "robots.md"
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset_keeps_its_crawlers_out_and_no_others(preset: str) -> None:
-    names = tuple(crawler.name for crawler in PRESETS[preset])
+    names = tuple(PRESETS[preset])
     parser = RobotFileParser()
     parser.parse(rules_txt([Group(names, disallow=("/",))]).splitlines())
     kept_out = {
-        crawler.name
+        name
         for crawlers in PRESETS.values()
-        for crawler in crawlers
-        if not parser.can_fetch(crawler.name, "/")
+        for name in crawlers
+        if not parser.can_fetch(name, "/")
     }
     assert kept_out == set(names)
     assert parser.can_fetch("Googlebot", "/")
@@ -30,7 +30,7 @@ def test_a_preset_keeps_its_crawlers_out_and_no_others(preset: str) -> None:
 
 
 def test_no_crawler_is_in_two_presets() -> None:
-    names = [one.name.lower() for crawlers in PRESETS.values() for one in crawlers]
+    names = [name.lower() for crawlers in PRESETS.values() for name in crawlers]
     assert len(names) == len(set(names))
 
 
@@ -40,6 +40,5 @@ def test_the_documentation_lists_each_crawler_with_its_source() -> None:
         preset: re.findall(r"\[([^]]+)\]\(([^)]+)\)", cell) for preset, cell in rows
     }
     assert listed == {
-        preset: [(crawler.name, crawler.source) for crawler in crawlers]
-        for preset, crawlers in PRESETS.items()
+        preset: list(crawlers.items()) for preset, crawlers in PRESETS.items()
     }

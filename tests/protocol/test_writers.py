@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import decimal
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +13,6 @@ from lxml import etree
 from django_sitemaps_plus.protocol.errors import (
     DateError,
     EntryError,
-    LocationError,
     PageFull,
 )
 from django_sitemaps_plus.protocol.limits import (
@@ -27,13 +25,13 @@ from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
 from django_sitemaps_plus.protocol.markup import escape
 from django_sitemaps_plus.protocol.writers import (
     URLSET_FOOTER,
-    IndexWriter,
     UrlsetWriter,
     alternate_xml,
     changefreq_xml,
-    index_header,
+    index_xml,
     lastmod_xml,
     priority_xml,
+    sitemap_xml,
     urlset_header,
 )
 from tests.protocol.reading import parse
@@ -204,17 +202,15 @@ def test_a_page_takes_52428800_bytes_and_not_one_more() -> None:
 # Indexes
 
 
-@pytest.mark.parametrize("loc", ["/sitemap.xml", "sitemap.xml", f"{ORIGIN_MARK}/a", ""])
-def test_an_index_lists_absolute_urls_only(loc: str) -> None:
-    written: list[bytes] = []
-    with pytest.raises(LocationError, match="loc: "):
-        IndexWriter(written.append, header=index_header()).add(loc, None, UTC)
-    assert written == [index_header()]
-
-
 def test_an_index_takes_50000_sitemaps_and_not_one_more() -> None:
-    writer = IndexWriter([].append, header=index_header())
-    for _ in range(MAX_INDEX_ENTRIES):
-        writer.add(f"{SITE}/s.xml", datetime(2026, 1, 2, tzinfo=UTC), UTC)
-    with pytest.raises(PageFull, match="50000 of 50000"):
-        writer.add(f"{SITE}/s.xml", None, UTC)
+    sitemaps = [sitemap_xml(f"{SITE}/s.xml", "2026-01-02")] * MAX_INDEX_ENTRIES
+    assert index_xml(sitemaps).count(b"<sitemap>") == MAX_INDEX_ENTRIES
+    with pytest.raises(PageFull, match="50001 of 50000 entries"):
+        index_xml([*sitemaps, sitemap_xml(f"{SITE}/s.xml")])
+
+
+def test_an_index_takes_52428800_bytes_and_not_one_more() -> None:
+    rest = MAX_BYTES - len(index_xml([]))
+    assert len(index_xml(["a" * rest])) == MAX_BYTES
+    with pytest.raises(PageFull, match="52428801 of 52428800 bytes"):
+        index_xml(["a" * (rest + 1)])

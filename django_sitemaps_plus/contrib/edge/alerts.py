@@ -17,33 +17,19 @@ from .storages import storage_place
 
 def alerts() -> Iterator[Alert]:
     """Yield what is old where caches, buckets and folders answer."""
-    yield from _unpublished()
-    yield from _unannounced()
-
-
-def _unpublished() -> Iterator[Alert]:
-    """Yield what is not in the storage of ``PUBLISH``, or not as it should be."""
-    found = published.published_state()
-    if found is None or (found.files and not found.failed):
-        return
-    text = gettext("Nothing was published to %(storage)s yet.")
-    if found.failed:
-        text = ngettext(
-            "%(count)s file could not be published to %(storage)s: %(error)s",
-            "%(count)s files could not be published to %(storage)s. One of them: "
-            "%(error)s",
-            found.failed,
-        )
-    values = {"count": number(found.failed), "storage": found.storage}
-    yield Alert(
-        subject=Alert.Subject.SECTIONS,
-        text=text % {**values, "error": found.error},
-        fix="manage.py publish_sitemaps",
-    )
-
-
-def _unannounced() -> Iterator[Alert]:
-    """Yield that receivers of ``documents_changed`` have not taken what changed."""
+    of, found = Alert.Subject.SECTIONS, published.published_state()
+    if found is not None and (found.failed or not found.files):
+        text = gettext("Nothing was published to %(storage)s yet.")
+        if found.failed:
+            text = ngettext(
+                "%(count)s file could not be published to %(storage)s: %(error)s",
+                "%(count)s files could not be published to %(storage)s. One of them: "
+                "%(error)s",
+                found.failed,
+            )
+        values = {"count": number(found.failed), "storage": found.storage}
+        text %= {**values, "error": found.error}
+        yield Alert(subject=of, text=text, fix="manage.py publish_sitemaps")
     if count := documents.count_failed():
         text = ngettext(
             "%(count)s document changed, and a receiver of documents_changed failed: "
@@ -54,11 +40,8 @@ def _unannounced() -> Iterator[Alert]:
             "called again each minute.",
             count,
         )
-        yield Alert(
-            subject=Alert.Subject.SECTIONS,
-            text=text % {"count": number(count)},
-            waiting=count,
-        )
+        text %= {"count": number(count)}
+        yield Alert(subject=of, text=text, waiting=count)
 
 
 def standing() -> Iterator[Standing]:

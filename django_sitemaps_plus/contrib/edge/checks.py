@@ -10,11 +10,7 @@ from django.conf import settings as django_settings
 from django.core.checks import CheckMessage
 from django.core.files.storage import FileSystemStorage, storages
 
-from django_sitemaps_plus.checks.messages import (
-    check,
-    message,
-    without_address,
-)
+from django_sitemaps_plus.checks.messages import check, message, without_address
 from django_sitemaps_plus.conf import advice, get_settings
 from django_sitemaps_plus.exceptions import describe
 from django_sitemaps_plus.sitemaps import tenants

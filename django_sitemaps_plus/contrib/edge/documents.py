@@ -14,7 +14,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import QuerySet
 
-from django_sitemaps_plus.db import database_time, retrying
+from django_sitemaps_plus.db import database_time, parts, retrying
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.delivery.outbox import Notice, locked, put
 from django_sitemaps_plus.models import Submission
@@ -56,13 +56,10 @@ def announce_documents(is_over: Callable[[], bool] = lambda: False) -> float | N
         return None
     current = _current(site)
     due = _due(current, announced(), database_time(announced().db))
-    for start in range(0, len(due), DOCUMENTS_AT_ONCE):
+    for names in parts(due, DOCUMENTS_AT_ONCE):
         if is_over():
             return 0.0
-        some = {
-            name: current.get(name, "")
-            for name in due[start : start + DOCUMENTS_AT_ONCE]
-        }
+        some = {name: current.get(name, "") for name in names}
         claimed, until = retrying(announced().db, partial(_claim, some, site))
         if claimed:
             _send(claimed, until, site)

@@ -10,20 +10,19 @@ deleted a day later. No page is built here but those by position.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import math
+import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from urllib.parse import unquote, urlsplit
 
 from django.db.models import QuerySet
-from django.urls import Resolver404, resolve
 
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.db import Stopwatch, parts
+from django_sitemaps_plus.db import Stopwatch, digest_of, parts
 from django_sitemaps_plus.delivery.engines import files_of
 from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError, UnusableError
 from django_sitemaps_plus.models import Page, Section
@@ -42,10 +41,11 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
+from . import published
 from .cache_tags import cache_tags
 from .conf import Publish, own_settings
-from .models import PublishedFile
-from .published import Lease, next_in, published_files
+from .models import PublishedFile, Publisher
+from .published import published_files
 from .storages import Headers, StorageTarget
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -80,9 +80,10 @@ class _File:
 
     name: str
     headers: Headers
-    #: The tag of what it has, and what returns that.
+    #: The tag of what it is made of, what returns that, and what makes the file of it.
     tag: str
     document: Callable[[], Document]
+    make: Callable[[Document], Document]
     #: The section of a page, and its number.
     page: tuple[str, int] = ("", 0)
 
@@ -92,12 +93,6 @@ def _same(document: Document) -> Document:
 
 
 _AS_IT_IS = hooks.Derived("application/xml", _same)
-
-
-def _made(
-    make: Callable[[Document], Document], document: Callable[[], Document]
-) -> Document:
-    return make(document())
 
 
 def publish(
@@ -115,15 +110,19 @@ def publish(
     options = own_settings().publish
     if options is None:
         return None
-    lease = Lease()
-    if not lease.take(at_once=at_once):
+    # One process publishes a site's files, of all hosts.
+    rows, owner = Publisher.objects.on_site(), uuid.uuid4().hex
+    if not rows.exists():
+        rows.bulk_create([Publisher()], ignore_conflicts=True)
+    if not rows.take(owner, published.PUBLISHED_FOR, at_once=at_once):
         return None
-    run = _Run(site, options, lease, is_over)
+    keeps = partial(rows.renew, owner, published.PUBLISHED_FOR)
+    run = _Run(site, options, keeps, is_over)
     try:
         run.run()
     finally:
         again = min(options.every, _AGAIN) if run.done.errors else options.every
-        lease.give_back(0.0 if run.done.is_cut_short else again)
+        rows.release(owner, 0.0 if run.done.is_cut_short else again)
     for error in run.done.errors:
         logger.error("Not all files were published: %s", error)
     return run.done
@@ -136,27 +135,26 @@ def publish_in_turn(is_over: Callable[[], bool]) -> float | None:
         return None
     done = publish(site, is_over)
     if done is None or done.errors:
-        return next_in()
+        return published.next_in()
     return 0.0 if done.is_cut_short else None
 
 
+@dataclass
 class _Run:
     """One comparison of what was put with what there is, and what follows from it."""
 
-    def __init__(
-        self,
-        site: SiteAddress,
-        options: Publish,
-        lease: Lease,
-        is_over: Callable[[], bool],
-    ) -> None:
-        self.site, self.options = site, options
-        self.lease, self.is_over = lease, is_over
+    site: SiteAddress
+    options: Publish
+    #: Renews the claim; returns whether it was not lost.
+    keeps: Callable[[], bool]
+    is_over: Callable[[], bool]
+
+    def __post_init__(self) -> None:
         self.done = Published()
         #: What was put, and what should be there, by name.
         self.put = {row.name: row for row in published_files()}
         self.wanted: set[str] = set()
-        self.endings = {"xml": _AS_IT_IS, **hooks.derived(site)}
+        self.endings = {"xml": _AS_IT_IS, **hooks.derived(self.site)}
         # Hosts disagree about the time.
         self.clock = Stopwatch.ask(ledger())
         self._failures = 0
@@ -219,13 +217,8 @@ class _Run:
         """Yield the file of an XML document, and those that are derived from it."""
         for ending, (content_type, make) in self.endings.items():
             own = index.with_ending(address, ending)
-            yield _File(
-                self._name(own),
-                self._headers(own, content_type),
-                tag,
-                partial(_made, make, document),
-                page,
-            )
+            headers = self._headers(own, content_type)
+            yield _File(self._name(own), headers, tag, document, make, page)
 
     def _headers(self, address: str, content_type: str) -> Headers:
         """Return the headers of a sitemap: packed where the options say so."""
@@ -240,7 +233,7 @@ class _Run:
         found = Document.of(text.encode(), _TEXT)
         tags = cache_tags(urlsplit(address).path)
         headers = Headers(_TEXT, "", control or "", tags)
-        return _File(self._name(address), headers, found.tag, lambda: found)
+        return _File(self._name(address), headers, found.tag, lambda: found, _same)
 
     def _name(self, address: str) -> str:
         """Return the name of an address's file; it is wanted."""
@@ -339,10 +332,9 @@ class _Run:
         rows = {row.name: row for row in Section.objects.on_site().exclude(name="")}
         own = Page.objects.on_site(registry.sources()).filter(checksum="", error="")
         unbuilt = set(own.order_by().values_list("section__name", flat=True).distinct())
-        usable = []
-        for source in index.usable():
+        usable = list(index.usable())
+        for source in usable:
             row = rows.get(source.name)
-            usable.append(source)
             if source.key and not (row is not None and row.is_filled(source.signature)):
                 unbuilt.add(source.name)
         if unbuilt:
@@ -382,11 +374,8 @@ class _Run:
 
     def _serves(self, address: str) -> bool:
         path = urlsplit(address).path.removeprefix(self.site.prefix)
-        try:
-            match = resolve(f"/{path}", Site.current().urlconf)
-        except Resolver404:
-            return False
-        return "django_sitemaps_plus" in match.app_names
+        match = Site.current().resolved(f"/{path}")
+        return match is not None and "django_sitemaps_plus" in match.app_names
 
     # Putting
 
@@ -407,7 +396,7 @@ class _Run:
         return row is None or row.digest != digest or row.gone_since > 0
 
     def _is_stopping(self) -> bool:
-        if self.is_over() or not self.lease.renew():
+        if self.is_over() or not self.keeps():
             self.done.is_cut_short = True
         return self.done.is_cut_short or self._failures >= _FAILURES
 
@@ -420,15 +409,14 @@ class _Run:
         self.put.update({row.name: row for row in own})
 
     def _put_one(self, file: _File) -> None:
-        found = file.document()
+        found = file.make(file.document())
         body = found.packed if file.headers.is_packed else found.body
         self.target.put(file.name, body, file.headers)
         row = self.put[file.name]
         row.put_at, row.gone_since, row.error = self.clock.now(), 0, ""
         row.first_at = row.first_at or row.put_at
         # Who was too slow for the lease may have put an old version over a newer one.
-        is_newest = self.lease.renew()
-        row.digest = _digest(found.tag, file.headers) if is_newest else ""
+        row.digest = _digest(found.tag, file.headers) if self.keeps() else ""
         row.save()
         self.done.puts += 1
 
@@ -483,5 +471,4 @@ def _stored_pages() -> QuerySet[Page]:
 
 def _digest(tag: str, headers: Headers) -> str:
     """Return a digest of all that decides what is put."""
-    text = repr((tag, headers, get_settings().stylesheet))
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return digest_of(repr((tag, headers, get_settings().stylesheet)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 
 from django.db.models import Count, Max, Min, Q, QuerySet
@@ -49,32 +48,8 @@ def published_state() -> PublishedState | None:
     return PublishedState(storage=options.storage, **found)
 
 
-def next_in() -> float | None:
-    """Return the seconds until files may be put again; None without ``PUBLISH``."""
-    if own_settings().publish is None:
-        return None
+def next_in() -> float:
+    """Return the seconds until files may be put again."""
     rows = Publisher.objects.on_site()
     until = rows.values_list("claimed_until", flat=True).first() or 0.0
     return max(0.0, until - database_time(rows.db))
-
-
-class Lease:
-    """The right to publish a site's files: one process has it, of all hosts."""
-
-    def __init__(self) -> None:
-        self._owner = uuid.uuid4().hex
-        self._row = Publisher.objects.on_site()
-
-    def take(self, *, at_once: bool) -> bool:
-        """Take it if it is time for that, or ``at_once``, and nobody else has it."""
-        if not self._row.exists():
-            Publisher.objects.bulk_create([Publisher()], ignore_conflicts=True)
-        return self._row.take(self._owner, PUBLISHED_FOR, at_once=at_once)
-
-    def renew(self) -> bool:
-        """Keep it; returns whether it was not lost."""
-        return self._row.renew(self._owner, PUBLISHED_FOR)
-
-    def give_back(self, seconds: float) -> None:
-        """Let whoever comes after some seconds have it."""
-        self._row.release(self._owner, seconds)

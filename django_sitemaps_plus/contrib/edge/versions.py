@@ -62,10 +62,6 @@ def versions(site: SiteAddress) -> Iterator[Version]:
         yield name, make().tag
 
 
-def _start(name: str) -> str:
-    return f"sitemap-{name}" if name else "sitemap"
-
-
 def _stored_pages(names: Collection[str]) -> Iterator[tuple[str, int, str]]:
     """Yield section, number and served version of each stored page of some sections."""
     rows = Page.objects.on_site(names).exclude(checksum="")
@@ -93,10 +89,10 @@ def _gathered(
     count: int,
 ) -> Iterator[Version]:
     """Yield what stands at the address of a section, or of the site: of ``count``."""
-    own = list(sources)
+    own, start = list(sources), f"sitemap-{name}" if name else "sitemap"
     for part in range(1, max(1, -(-count // MAX_INDEX_ENTRIES)) + 1):
         index = f"-index-{part}" if part > 1 else ""
-        document = f"{_start(name)}{index}.xml"
+        document = f"{start}{index}.xml"
         version: str | None = None
         # Otherwise answered with 503, which no cache stores.
         with suppress(SitemapsPlusError):

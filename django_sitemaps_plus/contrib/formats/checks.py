@@ -18,7 +18,7 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
 from .conf import Settings, formats
-from .titles import section_title
+from .llms import section_title
 
 
 @check(of_each_site=True)

@@ -56,22 +56,18 @@ class Settings(AppSettings):
         """Refuse values that cannot work, naming setting and remedy."""
         super().__post_init__()
         _check_llms(self.LLMS)
-        _formats(self.FORMATS)
+        _ = self.formats
 
     @cached_property
     def formats(self) -> Mapping[str, Format]:
         """What ``FORMATS`` asks for, with the defaults of options."""
-        return _formats(self.FORMATS)
+        found = options_of(self.FORMATS, _FORMATS, "formats", '{"text": {}}', "FORMATS")
+        return {name: _format(name, options) for name, options in found.items()}
 
 
 def formats() -> Mapping[str, Format]:
     """Return the formats that the project asks for, each with its options."""
     return app_settings(Settings).formats
-
-
-def _formats(given: Any) -> dict[str, Format]:
-    found = options_of(given, _FORMATS, "formats", '{"text": {}}', "FORMATS")
-    return {name: _format(name, options) for name, options in found.items()}
 
 
 def _format(name: str, given: Any) -> Format:

@@ -28,9 +28,8 @@ from django_sitemaps_plus.sitemaps.site import SiteAddress
 
 from .conf import formats
 from .feeds import ATOM_TYPE, RSS_TYPE, Feed, FeedEntry, atom, rss
-from .llms import Link, llms_txt
+from .llms import llms_txt, section_title
 from .newest import Newest, newest
-from .titles import section_title
 
 #: The endings of feeds, and what serves each.
 ENDINGS = {"atom": (atom, ATOM_TYPE), "rss": (rss, RSS_TYPE)}
@@ -65,15 +64,12 @@ def all_documents(site: SiteAddress) -> Iterator[tuple[str, Callable[[], Documen
 def llms_text(head: Mapping[str, str], site: SiteAddress) -> str:
     """Return ``/llms.txt``: the sections of a site that have a title."""
     with site.rendering():
-        links = [
-            Link(
-                title,
-                address(site, "section", section.name),
-                str(getattr(section.sitemap, "section_description", "")),
-            )
-            for section in usable()
-            if (title := section_title(section.sitemap))
-        ]
+        links = []
+        for section in usable():
+            if title := section_title(section.sitemap):
+                description = str(getattr(section.sitemap, "section_description", ""))
+                url = address(site, "section", section.name)
+                links.append((title, url, description))
         return llms_txt(str(head["title"]), str(head.get("description", "")), links)
 
 

@@ -47,7 +47,7 @@ CRAWLER_NAMES = (
     "MojeekBot",
     "Slurp",
     # assistants and language models; of the presets two are in no header
-    *(crawler.name for preset in PRESETS.values() for crawler in preset),
+    *(name for preset in PRESETS.values() for name in preset),
     "Bytespider",
     # archives, previews and tools for search managers
     "archive.org_bot",

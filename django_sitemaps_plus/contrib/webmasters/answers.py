@@ -6,14 +6,18 @@ import re
 from collections.abc import Mapping
 from typing import TypeVar
 
-from django_sitemaps_plus.engines.base import Answer, CheckResult
+from django_sitemaps_plus.engines.base import Answer, CheckResult, Outcome, Refused
+from django_sitemaps_plus.engines.http import Response
 
 _Part = TypeVar("_Part")
 
 
-def remedy(answer: Answer) -> str:
-    """Return what to do about a refusal, unless its message says what to check."""
-    return "" if ": " in answer.message else "Try again later."
+def unless_refused(response: Response, answer: Answer) -> Response:
+    """Return the answer to a question; raise ``Refused`` if it is none."""
+    if answer.outcome != Outcome.ACCEPTED:
+        # The message may say what to check.
+        raise Refused(answer, "" if ": " in answer.message else "Try again later.")
+    return response
 
 
 def of_account(

@@ -24,13 +24,12 @@ from django_sitemaps_plus.engines.base import (
     Engine,
     OptionError,
     Outcome,
-    Refused,
     SitemapStatus,
     secret_option,
 )
 from django_sitemaps_plus.engines.http import explained
 
-from .answers import as_count, as_text, of_account, parts_of, remedy
+from .answers import as_count, as_text, of_account, parts_of, unless_refused
 
 _ENDPOINT = "https://ssl.bing.com/webmaster/api.svc/json"
 
@@ -100,10 +99,8 @@ class BingWebmaster(Engine):
         """Submit a sitemap, or as many URLs as the quota allows."""
         host = urllib.parse.urlsplit(batch.origin).hostname
         if host != urllib.parse.urlsplit(self.site).hostname:
-            return Answer(
-                outcome=Outcome.REJECTED,
-                message=f"{batch.origin} is not part of the site {self.site}.",
-            )
+            problem = f"{batch.origin} is not part of the site {self.site}."
+            return Answer(outcome=Outcome.REJECTED, message=problem)
         if batch.are_sitemaps:
             feed = {"siteUrl": self.site, "feedUrl": batch.urls[0]}
             return self._read(self._ask("SubmitFeed", feed), "the sitemap")
@@ -158,10 +155,7 @@ class BingWebmaster(Engine):
             TransportError: There is no answer.
         """
         response = self._ask(method, None, **query)
-        answer = self._read(response, _QUESTION)
-        if answer.outcome != Outcome.ACCEPTED:
-            raise Refused(answer, remedy(answer))
-        return response
+        return unless_refused(response, self._read(response, _QUESTION))
 
     def _ask(
         self, method: str, document: Mapping[str, Any] | None, **query: str
@@ -197,9 +191,8 @@ class BingWebmaster(Engine):
             outcome, message = explained(
                 response, "Bing", what, proof="key", promised=promised
             )
-        answer = self._answer_to(
-            response, outcome, message, is_divisible=outcome == Outcome.REJECTED
-        )
+        is_divisible = outcome == Outcome.REJECTED
+        answer = self._answer_to(response, outcome, message, is_divisible=is_divisible)
         if code in _THROTTLED and answer.retry_after is None:
             answer = dataclasses.replace(answer, retry_after=_THROTTLED_FOR)
         return answer

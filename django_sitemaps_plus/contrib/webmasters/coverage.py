@@ -329,14 +329,12 @@ def _crawled_by_bing(url: str) -> float | None:
 def pages_to_inspect() -> dict[str, list[Page]]:
     """Return the pages with entries, in their order, of each registered section."""
     usable = [name for name in registry.sources() if not why_unusable(name)]
-    names = dict(
-        Section.objects.on_site().filter(name__in=usable).values_list("pk", "name")
-    )
+    sections = Section.objects.on_site().filter(name__in=usable)
+    names = dict(sections.values_list("pk", "name"))
     rows = Page.objects.filter(section__in=names, entries__gt=0).exclude(checksum="")
+    rows = rows.only("section", "checksum", "entries").order_by("section", "position")
     found: dict[str, list[Page]] = {}
-    for page in rows.only("section", "checksum", "entries").order_by(
-        "section", "position"
-    ):
+    for page in rows:
         found.setdefault(names[page.section_id], []).append(page)
     return found
 

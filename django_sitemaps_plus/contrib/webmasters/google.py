@@ -37,8 +37,7 @@ _SECONDS, _BYTES = 30.0, 1_000_000
 #: Pages with impressions that are asked for, and bytes of the answer.
 _MOST_SHOWN, _BYTES_SHOWN = 5_000, 10_000_000
 
-_PREFIX = re.compile(r"https?://[^/?#@]+/([^?#]*/)?")
-_DOMAIN = re.compile(r"sc-domain:[a-z0-9.-]+")
+_PROPERTY = re.compile(r"https?://[^/?#@]+/([^?#]*/)?|sc-domain:[a-z0-9.-]+")
 _ADD_OWNER = (
     "The account must be an owner of the property. Search Console's dialog "
     '"Users and permissions" refuses service accounts: add the account at '
@@ -88,7 +87,7 @@ class SearchConsole(GoogleEngine):
             MissingExtra: google-auth is not installed.
         """
         super().__post_init__()
-        if not _is_property(self.site):
+        if not self._has_text("site") or not _PROPERTY.fullmatch(self.site):
             problem = (
                 f"is {self.site!r}; use the property as Search Console lists it: "
                 "'https://www.example.com/' with the slash, or 'sc-domain:example.com'."
@@ -164,9 +163,8 @@ class SearchConsole(GoogleEngine):
         except (NoToken, TransportError) as error:
             return Inspected(Outcome.UNAVAILABLE, 0, self.redact(str(error)), {})
         result = response.json_object.get("inspectionResult")
-        outcome, problem = self._explain(
-            response, "the question", promised=isinstance(result, dict)
-        )
+        promised = isinstance(result, dict)
+        outcome, problem = self._explain(response, "the question", promised=promised)
         if outcome == Outcome.ACCEPTED:
             return Inspected(outcome, response.status, "", result or {})
         return Inspected(outcome, response.status, self.redact(problem), {})
@@ -225,8 +223,7 @@ class SearchConsole(GoogleEngine):
         levels = {str(e.get("siteUrl")): str(e.get("permissionLevel")) for e in entries}
         level = levels.get(self.site)
         if level == "siteOwner":
-            text = f"The account is an owner of {self.site}."
-            return CheckResult.good(text)
+            return CheckResult.good(f"The account is an owner of {self.site}.")
         if level is not None:
             return CheckResult.bad(
                 f"The account is not an owner of {self.site}, but {level}.", _ADD_OWNER
@@ -253,12 +250,6 @@ class SearchConsole(GoogleEngine):
             warnings=as_count(said.get("warnings")),
             submitted=dict(_contents(said.get("contents"))),
         )
-
-
-def _is_property(value: object) -> bool:
-    return isinstance(value, str) and bool(
-        _PREFIX.fullmatch(value) or _DOMAIN.fullmatch(value)
-    )
 
 
 def _contents(value: object) -> Iterator[tuple[str, int]]:

@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -114,7 +114,7 @@ class GoogleEngine(Engine):
         if self.credentials is None:
             return []  # the machine's own: finding them asks Google
         try:
-            self._read_account()
+            _ = self._account
         except NoToken as error:
             fix = "Set 'credentials' to the path of the JSON file that Google issued."
             return [CheckResult.bad(str(error), fix)]
@@ -165,7 +165,7 @@ class GoogleEngine(Engine):
         account = self._account
         with _as_no_token("The token endpoint's answer is not a token."):
             if renew or not account.valid:
-                account.refresh(_Fetch(self.timeout))
+                account.refresh(partial(_fetch, self.timeout))
         headers: dict[str, str] = {}
         # The token and, if the credentials name one, the project to charge.
         account.apply(headers)
@@ -173,12 +173,8 @@ class GoogleEngine(Engine):
 
     @cached_property
     def _account(self) -> Any:
-        """The credentials, as google-auth has them."""
-        return self._read_account()
-
-    def _read_account(self) -> Any:
         """
-        Read the credentials, without asking anybody if they are given.
+        The credentials, as google-auth has them; it asks nobody if they are given.
 
         Raises:
             NoToken: They cannot be read, or are malformed.
@@ -186,7 +182,8 @@ class GoogleEngine(Engine):
         scopes = [self.scope]
         with _as_no_token():
             if self.credentials is None:
-                return _auth.default(scopes=scopes, request=_Fetch(self.timeout))[0]
+                request = partial(_fetch, self.timeout)
+                return _auth.default(scopes=scopes, request=request)[0]
             info = self._info
             kind = info.get("type")
             if kind == "service_account":
@@ -251,44 +248,43 @@ class GoogleEngine(Engine):
         """Return what a 403 means that is about the site."""
 
 
-class _Fetch:
-    """Send google-auth's requests: a ``google.auth.transport.Request``."""
+def _fetch(
+    most: float,
+    url: str,
+    method: str = "GET",
+    body: bytes | str | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    **kwargs: Any,
+) -> SimpleNamespace:
+    """
+    Send google-auth's requests within ``most`` seconds.
 
-    def __init__(self, timeout: float) -> None:
-        self._timeout = timeout
-
-    def __call__(
-        self,
-        url: str,
-        method: str = "GET",
-        body: bytes | str | None = None,
-        headers: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-        **kwargs: Any,
-    ) -> SimpleNamespace:
-        # google-auth sets a short timeout to find out whether it runs at Google.
-        seconds = self._timeout if timeout is None else min(timeout, self._timeout)
-        data = body.encode() if isinstance(body, str) else body
-        try:
-            response = http.send(
-                method,
-                url,
-                headers=headers,
-                body=data,
-                timeout=seconds,
-                plain=urllib.parse.urlsplit(url).hostname in _METADATA,
-            )
-        except TransportError as error:
-            raise _exceptions.TransportError(str(error)) from error
-        if response.status == 429 or response.status >= 500 or response.is_html:
-            # google-auth would sleep and retry, but retries are up to the outbox.
-            page = ": it answers with a web page" if response.is_html else ""
-            msg = f"The token endpoint is unavailable ({response.status}){page}."
-            raise _exceptions.TransportError(msg)
-        # A google.auth.transport.Response.
-        return SimpleNamespace(
-            status=response.status, headers=response.headers, data=response.body
+    With these it is a ``google.auth.transport.Request``.
+    """
+    # google-auth sets a short timeout to find out whether it runs at Google.
+    seconds = most if timeout is None else min(timeout, most)
+    data = body.encode() if isinstance(body, str) else body
+    try:
+        response = http.send(
+            method,
+            url,
+            headers=headers,
+            body=data,
+            timeout=seconds,
+            plain=urllib.parse.urlsplit(url).hostname in _METADATA,
         )
+    except TransportError as error:
+        raise _exceptions.TransportError(str(error)) from error
+    if response.status == 429 or response.status >= 500 or response.is_html:
+        # google-auth would sleep and retry, but retries are up to the outbox.
+        page = ": it answers with a web page" if response.is_html else ""
+        msg = f"The token endpoint is unavailable ({response.status}){page}."
+        raise _exceptions.TransportError(msg)
+    # A google.auth.transport.Response.
+    return SimpleNamespace(
+        status=response.status, headers=response.headers, data=response.body
+    )
 
 
 @contextmanager

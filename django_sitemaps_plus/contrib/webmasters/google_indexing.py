@@ -93,9 +93,8 @@ class GoogleIndexing(GoogleEngine):
             if _DAY.search(text) or not is_short:
                 return self._exhausted(response, "the day")
         metadata = response.json_object.get("urlNotificationMetadata")
-        explained = self._explain(
-            response, "the notification", promised=isinstance(metadata, dict)
-        )
+        promised = isinstance(metadata, dict)
+        explained = self._explain(response, "the notification", promised=promised)
         return self._answer_to(response, *explained)
 
     def check(self, origin: str, *, force: bool = False) -> list[CheckResult]:
@@ -141,9 +140,8 @@ class GoogleIndexing(GoogleEngine):
         if page.status != 200:
             problem = f"The page answers with status {page.status}: not submitted."
             is_down = page.status >= 500 or page.status == 429
-            raise _refused(
-                Outcome.UNAVAILABLE if is_down else Outcome.REJECTED, problem
-            )
+            outcome = Outcome.UNAVAILABLE if is_down else Outcome.REJECTED
+            raise _refused(outcome, problem)
         if _TYPES.isdisjoint(structured_data.types_in(page.text)):
             raise _refused(Outcome.REJECTED, f"The page {_ONLY}: not submitted.")
         return "URL_UPDATED"

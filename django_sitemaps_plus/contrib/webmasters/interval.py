@@ -9,7 +9,8 @@ least 2.5 %: it holds the truth in 95 % of samples or more, however small the se
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from bisect import bisect_left
+from functools import lru_cache, partial
 
 #: What may be missed at each end.
 _TAIL = 0.025
@@ -29,39 +30,29 @@ def interval(total: int, drawn: int, found: int) -> tuple[float, float]:
 
 def _most(total: int, drawn: int, found: int) -> int:
     """Return the greatest number in the section with which ``found`` is likely."""
-    low, high = found, total - (drawn - found)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _is_likely(total, middle, drawn, found):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    more = range(found + 1, total - (drawn - found) + 1)
+    # The more of the section have it, the less likely so few of the sample have.
+    unlikely = partial(_is_unlikely, total, drawn, found)
+    return found + bisect_left(more, True, key=unlikely)
 
 
-def _is_likely(total: int, marked: int, drawn: int, found: int) -> bool:
-    """Return whether at most ``found`` of ``marked`` are drawn in 2.5 % of samples."""
+def _is_unlikely(total: int, drawn: int, found: int, marked: int) -> bool:
+    """Return whether few samples (2.5 %) have at most ``found``, of ``marked``."""
     if found * total >= drawn * marked:
         # No fewer than the mean: half of all samples, or nearly.
-        return True
+        return False
     least = max(0, drawn + marked - total)
     if found < least:
-        return False
-    term, below = (
-        math.exp(
-            _log_choices(marked, found)
-            + _log_choices(total - marked, drawn - found)
-            - _log_choices(total, drawn)
-        ),
-        0.0,
-    )
+        return True
+    ways = _log_choices(marked, found) + _log_choices(total - marked, drawn - found)
+    term, below = math.exp(ways - _log_choices(total, drawn)), 0.0
     for count in range(found, least - 1, -1):
         below += term
         if below >= _TAIL or term < _LITTLE:
             break
         others = total - marked - drawn + count
         term *= count * others / ((marked - count + 1) * (drawn - count + 1))
-    return below >= _TAIL
+    return below < _TAIL
 
 
 def _log_choices(number: int, chosen: int) -> float:

@@ -76,19 +76,16 @@ def of_url(page: AdminPage, url: str) -> Iterator[str]:
 
 def _share(display: Any, share: shares.Share) -> dict[str, Any]:
     counts = {state: display.number(count) for state, count in share.counts.items()}
+    reasons = [
+        (display.number(count), reason, urlencode({"state": "not", "reason": reason}))
+        for reason, count in share.reasons
+    ]
     return {
         "share": share,
         "inspected": display.number(share.inspected),
         "urls": display.number(share.urls),
         "counts": counts,
-        "reasons": [
-            (
-                display.number(count),
-                reason,
-                urlencode({"state": "not", "reason": reason}),
-            )
-            for reason, count in share.reasons
-        ],
+        "reasons": reasons,
         "others": share.others and display.number(share.others),
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
 
@@ -16,7 +15,7 @@ from django_sitemaps_plus.delivery.engines import (
     side_by_side,
     why_refused,
 )
-from django_sitemaps_plus.engines.base import Engine, SitemapStatus
+from django_sitemaps_plus.engines.base import Engine
 from django_sitemaps_plus.serving import index
 from django_sitemaps_plus.sitemaps.site import Site
 
@@ -55,10 +54,8 @@ def ask(*, at_once: bool = False) -> None:
     rows = reports()
     now = database_time(rows.db)
     due = dict(rows.values_list("engine", "due_at"))
-    rows.bulk_create(
-        [SitemapReport(engine=alias) for alias in known if alias not in due],
-        ignore_conflicts=True,
-    )
+    new = [SitemapReport(engine=alias) for alias in known if alias not in due]
+    rows.bulk_create(new, ignore_conflicts=True)
     until = math.inf if at_once else now
     waiting = {alias: one for alias, one in known.items() if due.get(alias, 0) <= until}
     locations = list(index.index_places(site)) if waiting else []
@@ -73,11 +70,6 @@ def _ask_one(
     row = reports().filter(engine=alias)
     mine = row if until == math.inf else row.filter(due_at__lte=until)
     if mine.update(due_at=now + _SOON):
-        _store(alias, reports_of(engine, locations), now)
-
-
-def _store(alias: str, said: Iterable[SitemapStatus], now: float) -> None:
-    sitemaps = [asdict(one) for one in said]
-    wait = _SOON if any(one["problem"] for one in sitemaps) else _EVERY
-    row = reports().filter(engine=alias)
-    row.update(sitemaps=sitemaps, asked_at=now, due_at=now + wait)
+        sitemaps = [asdict(one) for one in reports_of(engine, locations)]
+        wait = _SOON if any(one["problem"] for one in sitemaps) else _EVERY
+        row.update(sitemaps=sitemaps, asked_at=now, due_at=now + wait)

@@ -30,7 +30,7 @@ from django_sitemaps_plus.engines.base import (
 )
 from django_sitemaps_plus.engines.http import explained
 
-from .answers import as_count, as_text, of_account, parts_of, remedy
+from .answers import as_count, as_text, of_account, parts_of, unless_refused
 
 _ENDPOINT = "https://api.webmaster.yandex.net/v4"
 #: Seconds between two registrations of the same sitemap. One would be enough, unless
@@ -166,10 +166,7 @@ class YandexWebmaster(Engine):
             TransportError: There is no answer.
         """
         response = self._ask("GET", path)
-        answer = self._read(response, "the question", asked)
-        if answer.outcome != Outcome.ACCEPTED:
-            raise Refused(answer, remedy(answer))
-        return response
+        return unless_refused(response, self._read(response, "the question", asked))
 
     def _ask(self, method: str, path: str, **document: str) -> http.Response:
         """

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +219,7 @@ def test_plain_http_is_allowed_for_the_metadata_server_only(
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", nowhere)
-    fetch = google_auth._Fetch(1.0)
+    fetch = partial(google_auth._fetch, 1.0)
     for host in ("metadata.google.internal", "169.254.169.254"):
         with pytest.raises(TransportError, match=f"{host} could not be resolved"):
             fetch(f"http://{host}/computeMetadata/v1/x")
@@ -229,7 +230,7 @@ def test_plain_http_is_allowed_for_the_metadata_server_only(
 def test_a_request_for_a_token_never_takes_longer(google: FakeGoogle) -> None:
     google.fault = Slow("answer")
     with pytest.raises(TransportError, match="did not answer within 1 s"):
-        google_auth._Fetch(1.0)(google.token_endpoint, timeout=5.0)
+        google_auth._fetch(1.0, google.token_endpoint, timeout=5.0)
 
 
 def test_a_request_names_the_project_to_charge(google: FakeGoogle) -> None:
