@@ -24,7 +24,7 @@ from django.db import connections, transaction
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.assignment import unassign
-from django_sitemaps_plus.changes.events import Comparison, Taken, take
+from django_sitemaps_plus.changes.events import Taken, events_between, take
 from django_sitemaps_plus.changes.hints import LATE
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.related import verify_states
@@ -64,13 +64,7 @@ from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 from django_sitemaps_plus.storing import storage
-from django_sitemaps_plus.storing.bad_rows import (
-    formerly_bad,
-    labels_of,
-    log_bad,
-    note_error,
-    shown,
-)
+from django_sitemaps_plus.storing.bad_rows import are_known, log_bad, note_error, shown
 from django_sitemaps_plus.storing.freshness import Served, read_page, watch_of
 from django_sitemaps_plus.storing.storage import StoredBytes
 
@@ -228,18 +222,17 @@ class Build:
     ) -> None:
         """Compare what was listed with what is; both may have only what differs."""
         self.is_compared = is_whole
-        comparison = Comparison(
-            former=former,
-            new=new,
-            origin=str(self.site.origin),
-            page=self.page,
-            definition=self.current.digest,
-            bad=labels_of([row for writer in writers for row in writer.bad]),
-            former_bad=formerly_bad([self.page, *self.others]),
+        bad = [row for writer in writers for row in writer.bad]
+        found = events_between(
+            former,
+            new,
+            str(self.site.origin),
+            same_definition=self.page.digest == self.current.digest,
             is_whole=is_whole,
+            is_sure=are_known(bad, [self.page, *self.others]),
             reports_removed=not self.source.is_news,
         )
-        self._add(comparison.events(), writers)
+        self._add(found, writers)
 
     def _add_saved(self, writers: Sequence[PageWriter]) -> None:
         """
