@@ -75,7 +75,7 @@ class _NewPages(Build):
             if writer is None:
                 break
             built.append((page, writer))
-            if self.clock.now() - self.read_at > SECONDS:
+            if self.clock.now() - self.clock.started_at > SECONDS:
                 break
         if not built:
             return []

@@ -72,6 +72,8 @@ from .page_writer import PageWriter
 
 logger = logging.getLogger("django_sitemaps_plus")
 
+_Kind = UrlChange.Kind
+
 #: Pieces into which a page is split at once. What is left over is built later; what is
 #: new in so many pages is left to crawlers.
 MOST_PIECES = 50
@@ -132,9 +134,8 @@ class Build:
     taken: Taken = field(init=False)
     #: What is stored of the page; None if it was never built, or its bytes are lost.
     former: StoredBytes | None = field(init=False)
+    #: Since before the rows were read.
     clock: Stopwatch = field(init=False)
-    #: When the rows were read, or before.
-    read_at: float = field(init=False)
     #: What happened to URLs.
     events: list[Event] = field(default_factory=list)
     #: Further pages, whose entries it takes over.
@@ -168,10 +169,9 @@ class Build:
 
     def _begin(self, taken: Taken) -> None:
         """Read what is stored, and then what time it is: rows are read later."""
-        self.taken, checksum = taken, self.page.checksum
-        self.former = storage.read_bytes(self.page, checksum) if checksum else None
+        self.taken = taken
+        self.former = storage.read_bytes(self.page, self.page.checksum)
         self.clock = watch_of(self.page)
-        self.read_at = self.clock.started_at
 
     def _write_range(
         self, lower: KeyValue | None, upper: KeyValue | None
@@ -247,16 +247,13 @@ class Build:
             return
         # What is new, comparing has found, in this build or another.
         keys = {k: new for k, new in self.taken.keys.items() if not (is_known and new)}
-        own = self.site.with_scheme(self.source.sitemap.protocol)
-        found = Reader(self.source, own).entries_by_key(keys) if keys else {}
+        found = Reader(self.source, self.site).entries_by_key(keys) if keys else {}
+        origin, events = str(self.site.origin), list[Event]()
         kinds = {
-            written(location, str(self.site.origin)): (
-                UrlChange.Kind.ADDED if keys[key] else UrlChange.Kind.CHANGED
-            )
+            written(location, origin): _Kind.ADDED if keys[key] else _Kind.CHANGED
             for key, entries in found.items()
             for location, _ in entries
         }
-        origin, events = str(self.site.origin), list[Event]()
         for writer in writers if kinds else ():
             # The rows were read later than the page: what that does not list waits.
             listed = entries_of(writer.stored.segment.text(), kinds.keys())
@@ -265,17 +262,17 @@ class Build:
                 if not (is_known and lastmod):
                     events.append(Event(kinds[item], location, lastmod))
         told = {event.location for event in self.events}
-        new = [one.location for one in events if one.kind == UrlChange.Kind.ADDED]
+        new = [one.location for one in events if one.kind == _Kind.ADDED]
+        again = set[str]()
         if self.is_compared and new:
             # What comparing has found meanwhile may have been saved since.
             again = url_changes.added_since(self.source.name, new, self._unknown_at)
-            events = [
-                one._replace(kind=UrlChange.Kind.CHANGED)
-                if one.location in again
-                else one
-                for one in events
-            ]
-        self._add((one for one in events if one.location not in told), writers)
+        left = [
+            one._replace(kind=_Kind.CHANGED) if one.location in again else one
+            for one in events
+            if one.location not in told
+        ]
+        self._add(left, writers)
 
     @property
     def _unknown_at(self) -> float:
@@ -356,19 +353,20 @@ class Build:
         seen = None if newest is None else newest.timestamp()
         # Bytes that only another version of this package writes differ are no change.
         observed = changed and page.checksum and page.digest.startswith(version())
-        moments = [seen, now if observed else None]
-        latest = max((at for at in moments if at is not None), default=None)
+        moments = [] if seen is None else [seen]
+        if observed:
+            moments.append(now)
         values: dict[str, Any] = {
             "digest": self.current.digest,
             "verified_at": now,
-            "read_at": self.read_at,
+            "read_at": self.clock.started_at,
             "entries": writer.entries,
             "items": writer.items,
             "size": writer.size,
             "newest": seen,
             "unknown_at": self._unknown_at if self.is_compared else self.clock.now(),
             "bad": len(writer.bad),
-            "problems": shown([*writer.bad, *writer.omitted]),
+            "problems": shown([*writer.bad, *writer.reader.tally.omitted.values()]),
             "error": "",
             "failures": 0,
             # The claim ends with it: another statement would be another commit.
@@ -377,8 +375,8 @@ class Build:
         }
         if not self.is_compared:
             values["searched"] = False
-        if latest is not None:
-            values["lastmod"] = latest
+        if moments:
+            values["lastmod"] = max(moments)
         if changed:
             values["checksum"] = writer.checksum
             # Last-Modified says whole seconds, rounded up. Each change has one of its

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from itertools import accumulate, cycle
 
@@ -107,11 +107,6 @@ class PageWriter:
         return self.reader.tally.bad
 
     @property
-    def omitted(self) -> list[BadRow]:
-        """The first rows that lack a tag, one for each reason."""
-        return list(self.reader.tally.omitted.values())
-
-    @property
     def is_too_bad(self) -> bool:
         """Whether something larger than a row is wrong."""
         return self.reader.tally.is_too_bad(self.items, self.entries)
@@ -129,9 +124,7 @@ class PageWriter:
         Returns how many rows fit if not all of them do.
         """
         most = self.source.limit + allowed_bad(self.source.limit) + 1
-        return self._write(self.reader.by_key(lower, upper, most=most))
-
-    def _write(self, batches: Iterable[RowBatch]) -> int | None:
+        batches = self.reader.by_key(lower, upper, most=most)
         with self.site.rendering():
             for batch, texts in self.reader.texts(batches):
                 if batch.titles:
@@ -148,14 +141,12 @@ class PageWriter:
         try:
             self._add_block(texts.whole, texts.entries)
         except PageFull:
-            return self._add_one_by_one(batch, texts.each())
+            return self._add_one_by_one(batch, texts)
         self.items += len(batch.labels)
         return None
 
-    def _add_one_by_one(
-        self, batch: RowBatch, texts: Sequence[str | None]
-    ) -> int | None:
-        for index, text in enumerate(texts):
+    def _add_one_by_one(self, batch: RowBatch, texts: Texts) -> int | None:
+        for index, text in enumerate(texts.each()):
             if text is not None:
                 try:
                     self._add_block(text, entries_in_text(text))
@@ -164,9 +155,8 @@ class PageWriter:
                         return self.items
                     # Alone on its page, and still too much for it.
                     reason = "the entry is larger than a whole page may be"
-                    self.bad.append(
-                        BadRow(printable_label(batch.labels[index]), reason)
-                    )
+                    label = printable_label(batch.labels[index])
+                    self.bad.append(BadRow(label, reason))
             self.items += 1
         return None
 

@@ -38,7 +38,7 @@ from django_sitemaps_plus.rendering.columns import epoch
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.attributes import is_expression
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
+from django_sitemaps_plus.sitemaps.keys import Key, plain
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 from django_sitemaps_plus.storing import storage
@@ -155,24 +155,15 @@ def _only_own(key: Key, section: str, page: Page) -> Taken | None:
     if len(rows) == MOST_TAKEN:
         return None
     for row in rows:
-        value = key.read(row.key)
         if row.page is None:
-            is_single = value is not None and row.upto is None and not row.related
-            if not (is_single and _is_between(lower, value, upper)):
+            value = key.read(row.key)
+            if value is None or row.upto is not None or row.related:
                 return None
-            row.page = page.number
+            is_before = lower is not None and value < lower
+            is_behind = upper is not None and value >= upper
+            if is_before or is_behind:
+                return None
     return taken_of(rows)
-
-
-def _is_between(
-    lower: KeyValue | None, value: KeyValue | None, upper: KeyValue | None
-) -> bool:
-    """Return whether a key is one from ``lower`` on, and before ``upper``."""
-    return (
-        value is not None
-        and (lower is None or lower <= value)
-        and (upper is None or value < upper)
-    )
 
 
 def _fresh(source: SectionSource, page: Page) -> Served[Page] | None:
@@ -181,7 +172,7 @@ def _fresh(source: SectionSource, page: Page) -> Served[Page] | None:
 
 def stored_version(page: Page) -> Served[Page] | None:
     """Return what is stored of a page."""
-    stored = storage.read_bytes(page, page.checksum) if page.checksum else None
+    stored = storage.read_bytes(page, page.checksum)
     if stored is None:
         return None
     return Served(page, stored, page.checksum, page.changed_at)
@@ -271,13 +262,9 @@ def _build_or_former(
         )
         claim.is_over = built.changed_at is not None and not built.page.claimed_by
         return built
-    except TooManyBadRows:
-        former = stored_version(reload(page.pk))
-        if former is None:
-            raise
-        return former
-    except Busy:
-        former = _former(reload(page.pk))
+    except (TooManyBadRows, Busy) as error:
+        page = reload(page.pk)
+        former = _former(page) if isinstance(error, Busy) else stored_version(page)
         if former is None:
             raise
         return former
@@ -377,6 +364,7 @@ def expire(page: Page) -> None:
     page.verified_at = 0
 
 
+@PLACEHOLDER_SITE.rendering()
 def differs(source: SectionSource, page: Page) -> bool:
     """
     Return whether a page's rows are others than when it was built, by two numbers.
@@ -385,18 +373,12 @@ def differs(source: SectionSource, page: Page) -> bool:
     """
     if page.entries is None or source.key is None:
         return True
-    count, newest = _count_and_newest(source, page)
-    return count != page.items or (newest is not None and newest != page.newest)
-
-
-@PLACEHOLDER_SITE.rendering()
-def _count_and_newest(source: SectionSource, page: Page) -> tuple[int, float | None]:
     key_range = KeyRange.of(source)
     rows = key_range.rows(*bounds_of(key_range.key, page))
     lastmod = getattr(source.sitemap, "lastmod", None)
-    if not is_expression(lastmod):
-        return plain(rows).count(), None
-    newest = rows.annotate(sitemaps_plus_seen=lastmod).aggregate(
-        newest=Max("sitemaps_plus_seen")
-    )["newest"]
-    return plain(rows).count(), epoch(newest)
+    if is_expression(lastmod):
+        dated = rows.annotate(sitemaps_plus_seen=lastmod)
+        newest = epoch(dated.aggregate(at=Max("sitemaps_plus_seen"))["at"])
+        if newest is not None and newest != page.newest:
+            return True
+    return plain(rows).count() != page.items

@@ -155,8 +155,9 @@ def files() -> QuerySet[PageFile]:
 def read_bytes(page: Page, checksum: str) -> StoredBytes | None:
     """Return the bytes of a page's version; None if they are missing or damaged."""
     known, stored = page.stored
-    if checksum and known == checksum:
-        return cast(StoredBytes, stored)
+    if known == checksum:
+        # Also none, of a page that was never built.
+        return cast(StoredBytes | None, stored)
     rows = _READ.rows(ledger(), 1, page0=page.pk)
     return bytes_of_pieces(
         [piece for _, version, *piece in rows if version == checksum]
