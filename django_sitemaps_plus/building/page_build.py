@@ -315,7 +315,7 @@ class Build:
             if not page:
                 raise OvertakenError
             if not (is_stored or any(rest[: len(over)])):
-                storage.write_bytes(*version)
+                storage.write_all([version])
             url_changes.write_events(self.source.name, self.events, now)
         return values
 
@@ -323,7 +323,7 @@ class Build:
         """Return whether what was written is stored, with the site's address."""
         if page.pk != self.page.pk or self.former is None:
             return False
-        same = self.former.origin == storage.address_of(self.site)
+        same = self.former.origin == self.site.base
         return same and writer.checksum == page.checksum
 
     def _is_lost(self, page: Page) -> bool:
@@ -338,7 +338,7 @@ class Build:
         if not pages().write(page, **values):
             raise OvertakenError
         if not self._is_stored(writer, page):
-            storage.write_bytes(page, writer.checksum, writer.stored)
+            storage.write_all([(page, writer.checksum, writer.stored)])
         return values
 
     def _built(self, page: Page, writer: PageWriter) -> Served[Page]:

@@ -33,7 +33,7 @@ from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing.segments import SegmentWriter
-from django_sitemaps_plus.storing.storage import StoredBytes, address_of, entries_header
+from django_sitemaps_plus.storing.storage import StoredBytes, entries_header
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -202,7 +202,7 @@ class PageWriter:
             self._hash.update(self._origin)
         media = " ".join(self.source.media)
         self.stored = StoredBytes(
-            address_of(self.site), self._segment.segment(), self.entries, media
+            self.site.base, self._segment.segment(), self.entries, media
         )
         self.size = self._writer.size
         self.checksum = self._hash.hexdigest()[:32]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
-from django.db import connections, router
+from django.db import connections
 from django.db.models import (
     BigIntegerField,
     Exists,
@@ -88,14 +88,26 @@ class StoredBytes:
 
     def for_site(self, site: SiteAddress) -> StoredBytes:
         """Return the entries with the address of ``site``."""
-        return self if self.origin == address_of(site) else _for_site(self, site)
+        return self if self.origin == site.base else _for_site(self, site)
 
     def text_for(self, site: SiteAddress) -> bytes:
-        """Return the text of the entries with the address of ``site``."""
-        text = self.segment.text()
-        if self.origin == address_of(site):
+        """
+        Return the text of the entries with the address of ``site``.
+
+        It is put only where a location begins with the other one, in an element or an
+        attribute: a title may speak of that too.
+        """
+        text, own = self.segment.text(), str(site.origin).encode()
+        if self.origin == site.base:
             return text
-        return _readdressed(text, self.origin, site)
+        at = rb"(<(?:\w+:)?(?:\w+_)?loc>|href=\"|info=\")"
+        at += re.escape(self.start.encode())
+        prefix = self.origin.removeprefix(self.start)
+        if prefix == site.prefix:
+            return re.sub(at + rb"(?=[/<\"])", rb"\g<1>" + own, text)
+        # Paths made by reverse() begin with the script prefix.
+        at += re.escape(prefix.encode())
+        return re.sub(at, rb"\g<1>" + own + site.prefix.encode(), text)
 
     def lastmods(self, site: SiteAddress) -> dict[str, str]:
         """Return the lastmods of what the page lists, by URL; may be empty."""
@@ -111,7 +123,7 @@ class StoredBytes:
 def _for_site(stored: StoredBytes, site: SiteAddress) -> StoredBytes:
     """Do so, once for whoever asks again: a full page takes 10 ms."""
     segment = segment_of(stored.text_for(site))
-    return replace(stored, origin=address_of(site), segment=segment)
+    return replace(stored, origin=site.base, segment=segment)
 
 
 def entries_header(media: Collection[str]) -> bytes:
@@ -122,34 +134,9 @@ def entries_header(media: Collection[str]) -> bytes:
 _header = lru_cache(maxsize=64)(urlset_header)
 
 
-def address_of(site: SiteAddress) -> str:
-    """Return what stored bytes carry of an address: scheme, host and script prefix."""
-    return f"{site.origin}{site.prefix}"
-
-
-def _readdressed(body: bytes, origin: str, site: SiteAddress) -> bytes:
-    """
-    Return the bytes with another address of the site.
-
-    Only where a location begins with it, in an element or an attribute: a title may
-    speak of the address too.
-    """
-    scheme, _, rest = origin.partition("://")
-    host, slash, prefix = rest.partition("/")
-    former = re.escape(f"{scheme}://{host}".encode())
-    own = str(site.origin).encode()
-    at = rb"(<(?:\w+:)?(?:\w+_)?loc>|href=\"|info=\")"
-    if f"{slash}{prefix}" != site.prefix:
-        # Paths made by reverse() begin with the script prefix.
-        moved = re.compile(at + former + re.escape(f"{slash}{prefix}".encode()))
-        return moved.sub(rb"\g<1>" + own + site.prefix.encode(), body)
-    return re.sub(at + former + rb"(?=[/<\"])", rb"\g<1>" + own, body)
-
-
 def files() -> QuerySet[PageFile]:
     """Return the stored pieces, in the database for writing."""
-    rows: QuerySet[PageFile] = PageFile.objects.using(router.db_for_write(PageFile))
-    return rows
+    return PageFile.objects.using(ledger())
 
 
 def read_bytes(page: Page, checksum: str) -> StoredBytes | None:
@@ -211,17 +198,8 @@ def bytes_of_pieces(rows: Iterable[Sequence[Any]]) -> StoredBytes | None:
     return stored if stored.crc == stored_crc else None
 
 
-def write_bytes(page: Page, checksum: str, stored: StoredBytes) -> None:
-    """
-    Store the bytes of a page's version, and delete those of others.
-
-    To be called in the transaction that writes the page's row.
-    """
-    write_all([(page, checksum, stored)])
-
-
 def overwriting(page: Page, checksum: str, stored: StoredBytes) -> list[Step]:
-    """Return the step that does so over the only piece that there is, if it is one."""
+    """Return the step that stores a version over the only piece, if there is one."""
     if connections[ledger()].vendor == "mysql":
         return []
     [row] = _pieces(page, checksum, stored, is_small=False)
@@ -245,7 +223,12 @@ _OVERWRITE = Prepared(_overwrite_query)
 
 
 def write_all(versions: Sequence[tuple[Page, str, StoredBytes]]) -> None:
-    """Do so with versions of several pages; of new ones a stray piece may be stored."""
+    """
+    Store the bytes of some pages' versions, and delete those of others.
+
+    To be called in the transaction that writes their rows. Of a new page a stray piece
+    may be stored.
+    """
     files().filter(page__in=[page.pk for page, *_ in versions]).delete()
     is_small = connections[ledger()].vendor == "mysql"
     rows = [row for given in versions for row in _pieces(*given, is_small=is_small)]
