@@ -310,14 +310,22 @@ class _Run:
         return built[-1][0].position if built else some[0].position - 1
 
     def _serve(self, page: Page) -> None:
+        before = page.checksum
         try:
-            is_piece = self._is_piece(page)
-            _serve(self.source, page, self.site, self.done, is_new=is_piece)
-        except Busy as error:
-            if pages().filter(pk=page.pk, claimed_until__gt=time.time()).exists():
+            served = serve(self.source, page, self.site, asked=False)
+        except (Busy, TooManyBadRows) as error:
+            claimed = pages().filter(pk=page.pk, claimed_until__gt=time.time())
+            if isinstance(error, Busy) and claimed.exists():
                 self.later.append(page)
             else:
                 self.done.errors.append(str(error))
+            return
+        if problem := served.problem or served.page.error:
+            # The rows are not left out: the page keeps its former bytes.
+            self.done.errors.append(problem)
+            return
+        is_changed = self._is_piece(page) or served.page.checksum != before
+        self.done.note(served.page, served.stored if is_changed else None)
 
     def _build_after_others(self, page: Page) -> None:
         """Wait until another process has built a page, or has given it up."""
@@ -335,29 +343,6 @@ class _Run:
         if self.progress is not None:
             total = pages().filter(section=section).count()
             self.progress(self.seen, max(total, self.seen))
-
-
-def _serve(
-    source: SectionSource,
-    page: Page,
-    site: SiteAddress,
-    done: SectionReport,
-    *,
-    is_new: bool = False,
-) -> None:
-    before = page.checksum
-    try:
-        served = serve(source, page, site, asked=False)
-    except TooManyBadRows as error:
-        done.errors.append(str(error))
-        return
-    problem = served.problem or served.page.error
-    if problem:
-        # The rows are not left out: the page keeps its former bytes.
-        done.errors.append(problem)
-        return
-    is_changed = is_new or served.page.checksum != before
-    done.note(served.page, served.stored if is_changed else None)
 
 
 def _count(done: SectionReport) -> None:

@@ -7,7 +7,7 @@ Nothing of them is stored, and search engines are not notified of their changes.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -52,9 +52,8 @@ def newest_lastmod(source: SectionSource) -> float | None:
             describe(error),
         )
         return None
-    if newest is None or newest > latest_believed().timestamp():
-        return None
-    return newest
+    is_believed = newest is not None and newest <= latest_believed().timestamp()
+    return newest if is_believed else None
 
 
 @dataclass
@@ -85,7 +84,12 @@ def by_position(
     more of a source's rows are bad than ``MAX_BAD`` allows, or all of them.
     """
     built = Entries()
-    writer = UrlsetWriter(built.chunks.append, header=_header_of(sources))
+    media = {name for source in sources for name in source.media}
+    # Contrib's views name no stylesheet: there may be none beside them.
+    is_live = any(source.is_live for source in sources)
+    stylesheet = "" if is_live else get_settings().stylesheet
+    header = urlset_header(media, stylesheet=stylesheet)
+    writer = UrlsetWriter(built.chunks.append, header=header)
     for source in sources:
         own = site.with_scheme(source.sitemap.protocol)
         origin = str(own.origin)
@@ -114,18 +118,6 @@ def by_position(
         writer.add_xml(b"\n", entries=0)
     writer.finish()
     return built
-
-
-def _header_of(sources: Iterable[SectionSource]) -> bytes:
-    """
-    Return the beginning of a document with the entries of some sections.
-
-    Contrib's views name no stylesheet: there may be none beside them.
-    """
-    given = list(sources)
-    media = {name for source in given for name in source.media}
-    is_live = any(source.is_live for source in given)
-    return urlset_header(media, stylesheet="" if is_live else get_settings().stylesheet)
 
 
 def position_page(

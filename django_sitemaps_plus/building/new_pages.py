@@ -70,10 +70,13 @@ class _NewPages(Build):
         """Read rows until one page does not fit, or is bad; write those before it."""
         self._begin(Taken())
         built: list[BuiltPage] = []
+        key_range = KeyRange.of(self.source)
         for page in rows:
-            writer = self._written(page)
-            if writer is None:
+            writer, overflow = self._write_range(*bounds_of(key_range.key, page))
+            if overflow is not None or writer.is_too_bad:
                 break
+            if not writer.items:
+                refuse_disorder(key_range, page)
             built.append((page, writer))
             if self.clock.now() - self.clock.started_at > SECONDS:
                 break
@@ -86,16 +89,6 @@ class _NewPages(Build):
         for (page, _), values in zip(done, written, strict=True):
             note(page, values)
         return done
-
-    def _written(self, page: Page) -> PageWriter | None:
-        """Return the page written; None if it has to be split, or its rows are bad."""
-        lower, upper = bounds_of(KeyRange.of(self.source).key, page)
-        writer, overflow = self._write_range(lower, upper)
-        if overflow is not None or writer.is_too_bad:
-            return None
-        if not writer.items:
-            refuse_disorder(KeyRange.of(self.source), page)
-        return writer
 
     def _commit_all(self, built: Sequence[BuiltPage]) -> list[dict[str, Any]]:
         """
