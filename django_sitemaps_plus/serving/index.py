@@ -15,7 +15,7 @@ import datetime as dt
 import logging
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import groupby, starmap
+from itertools import groupby
 from typing import Any
 
 from django.db import Error as DatabaseError
@@ -209,20 +209,6 @@ def index_bytes(items: Iterable[tuple[str, dt.date | None]]) -> bytes:
     return b"".join(chunks)
 
 
-def _joined_index(written: bytes, count: int, stylesheet: str) -> bytes:
-    """Return an index of sitemaps whose XML is ready; raises as ``index_bytes``."""
-    chunks: list[bytes] = []
-    writer = IndexWriter(chunks.append, header=index_header(stylesheet=stylesheet))
-    writer.add_xml(written, count)
-    writer.finish()
-    return b"".join(chunks)
-
-
-def _parts(listed_pages: Sequence[ListedPage | str]) -> int:
-    """Return how many index files these pages need."""
-    return max(1, math.ceil(len(listed_pages) / MAX_INDEX_ENTRIES))
-
-
 def document_of(
     name: str,
     sources: Sequence[SectionSource],
@@ -244,7 +230,8 @@ def document_of(
     Raises ``Filling`` while the bounds of pages are being found, and ``UnusableError``
     where a section cannot be used and was never built, or nothing could be listed.
     """
-    unusable = _unusable(name, sources)
+    wanted = {name} if name else set(registry.sources())
+    unusable = wanted.difference(item.name for item in sources)
     if not name and (news := set(separate_news())):
         sources = [item for item in sources if item.name not in news]
         unusable -= news
@@ -263,11 +250,9 @@ def document_of(
     by_section = by_section and bool(listing.indexed)
     fits_one = part == 1 and not (further or extra or by_section)
     if fits_one and _entries_wanted(name, listing):
-        if put is None:
-            bodies = _bodies(listing.pages, site)
-        else:
-            bodies = _stored_bodies(listing.pages, site)
-        if any(starmap(_is_divided, bodies)):
+        bodies = _bodies(listing.pages, site, or_stale=put is not None)
+        known = [{item.next_number, one.next_number} - {0} for item, one in bodies]
+        if any(len(numbers) > 1 for numbers in known):
             # Somebody divided a page meanwhile: these are not all entries. Once more.
             return document_of(name, sources, site, put=put, may_be_index=may_be_index)
         whole = joined(bodies)
@@ -281,23 +266,16 @@ def document_of(
     listed_pages: list[ListedPage | str] = [*listing.indexed, *further, *extra]
     if unusable and not listed_pages:
         raise _nothing_of(unusable)
-    if not 1 <= part <= _parts(listed_pages):
+    if not 1 <= part <= max(1, math.ceil(len(listed_pages) / MAX_INDEX_ENTRIES)):
         return None
     chosen = listed_pages[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
     # At most so many as an index may have; together they are some megabytes.
-    written = "".join(_written(chosen, site)).encode()
-    return Document.of(_joined_index(written, len(chosen), get_settings().stylesheet))
-
-
-def _is_divided(item: ListedPage, document: Document) -> bool:
-    """Return whether a page of the section was divided since its pages were listed."""
-    return len({item.next_number, document.next_number} - {0}) > 1
-
-
-def _unusable(name: str, sources: Sequence[SectionSource]) -> set[str]:
-    """Return the sections of an address that are not among those given."""
-    wanted = {name} if name else set(registry.sources())
-    return wanted.difference(item.name for item in sources)
+    written, chunks = "".join(_written(chosen, site)).encode(), list[bytes]()
+    header = index_header(stylesheet=get_settings().stylesheet)
+    writer = IndexWriter(chunks.append, header=header)
+    writer.add_xml(written, len(chosen))
+    writer.finish()
+    return Document.of(b"".join(chunks))
 
 
 def _nothing_of(unusable: Iterable[str]) -> UnusableError:
@@ -328,42 +306,28 @@ def _pages_of_unusable(names: Collection[str]) -> list[ListedPage]:
 
 
 def _bodies(
-    listed_pages: Sequence[ListedPage], site: SiteAddress
+    listed_pages: Sequence[ListedPage], site: SiteAddress, *, or_stale: bool
 ) -> list[tuple[ListedPage, Document]]:
     """
-    Return the documents of some pages.
+    Return the documents of some pages; ``or_stale``: as they are stored.
 
-    Raises what one of them raises that was never built and cannot be.
+    Raises what one of them raises that was never built and cannot be, and
+    ``UnusableError`` for one of which nothing is stored. Pages by position are built.
     """
-    bodies = []
-    fresh = fresh_documents(listed_pages, site)
-    stale = [item for item in listed_pages if item.name not in fresh]
-    built = {item.name: page_or_former(*item.place, site) for item in stale}
-    if stale and len(listed_pages) > 1:
-        # Of a page that was split, not what it shows to those who ask for it alone.
-        fresh |= fresh_documents(stale, site)
-    for item in listed_pages:
-        document = fresh.get(item.name) or built.get(item.name)
+    found = fresh_documents(listed_pages, site, or_stale=or_stale)
+    missing = [item for item in listed_pages if item.name not in found]
+    for item in missing:
+        document = None
+        if item.source.key is None or not or_stale:
+            document = page_or_former(*item.place, site)
         if document is not None:
-            bodies.append((item, document))
-    return bodies
-
-
-def _stored_bodies(
-    listed_pages: Sequence[ListedPage], site: SiteAddress
-) -> list[tuple[ListedPage, Document]]:
-    """
-    Return the documents of some pages as they are stored, whether fresh or not.
-
-    Those by position are built.
-    """
-    found = fresh_documents(listed_pages, site, or_stale=True)
-    for item in listed_pages:
-        if item.source.key is None and (built := page_or_former(*item.place, site)):
-            found[item.name] = built
-    if missing := [item for item in listed_pages if item.name not in found]:
-        raise UnusableError(f"Nothing is stored of {missing[0].name}.")
-    return [(item, found[item.name]) for item in listed_pages]
+            found[item.name] = document
+        elif or_stale:
+            raise UnusableError(f"Nothing is stored of {item.name}.")
+    if missing and len(listed_pages) > 1:
+        # Of a page that was split, not what it shows to those who ask for it alone.
+        found |= fresh_documents(missing, site)
+    return [(item, found[item.name]) for item in listed_pages if item.name in found]
 
 
 def _entries_wanted(name: str, listing: ListedPages) -> bool:
