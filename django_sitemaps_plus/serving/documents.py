@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
@@ -46,7 +47,12 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 from django_sitemaps_plus.storing import storage
-from django_sitemaps_plus.storing.freshness import PageState, Served, fresh_pages
+from django_sitemaps_plus.storing.freshness import (
+    PageState,
+    Served,
+    is_fresh,
+    stored_pages,
+)
 from django_sitemaps_plus.storing.segments import (
     Segment,
     converted,
@@ -174,10 +180,8 @@ def former_document(name: str, number: int, site: SiteAddress) -> Document:
     page = rows.exclude(checksum="").first()
     former = None if page is None else stored_version(page)
     if former is not None and former.stored.entries:
-        scheme = _protocol(name)
-        return served_document(
-            replace(former, is_former=True), site.with_scheme(scheme)
-        )
+        own = _with_scheme(site, name)
+        return served_document(replace(former, is_former=True), own)
     raise UnusableError(f"Nothing is stored of the page {name}-{number}.")
 
 
@@ -190,19 +194,18 @@ def version_document(page: Page, checksum: str, site: SiteAddress) -> Document |
     stored = storage.read_bytes(page, checksum)
     if stored is None:
         return None
-    own = site.with_scheme(_protocol(page.section.name))
+    own = _with_scheme(site, page.section.name)
     return served_document(Served(page, stored, checksum, None), own)
 
 
 def version_tag(page: Page, checksum: str, site: SiteAddress) -> str:
     """Return the tag of a version of a page."""
-    own = site.with_scheme(_protocol(page.section.name))
-    return own.version_tag(checksum)
+    return _with_scheme(site, page.section.name).version_tag(checksum)
 
 
-def _protocol(name: str) -> str | None:
-    protocol: str | None = getattr(registry.sources()[name], "protocol", None)
-    return protocol
+def _with_scheme(site: SiteAddress, name: str) -> SiteAddress:
+    """Return the address that a section has, whether it can be used or not."""
+    return site.with_scheme(getattr(registry.sources()[name], "protocol", None))
 
 
 def page_document(
@@ -324,14 +327,15 @@ def fresh_documents(
     pks = {item.pk: item for item in listed_pages if item.pk is not None}
     if not pks:
         return {}
-    sections = {pk: item.source for pk, item in pks.items()}
-    fresh = {}
-    for pk, served in fresh_pages(sections, or_stale=or_stale).items():
-        own = site.with_scheme(sections[pk].sitemap.protocol)
-        if served.page.error and not or_stale:
-            continue
-        fresh[pks[pk].name] = served_document(served, own)
-    return fresh
+    now, found = time.time(), {}
+    for pk, state, stored in stored_pages(pks):
+        source = pks[pk].source
+        is_wanted = or_stale or (not state.error and is_fresh(source, state, now))
+        if stored is not None and is_wanted:
+            served = Served(state, stored, state.checksum, state.changed_at)
+            own = site.with_scheme(source.sitemap.protocol)
+            found[pks[pk].name] = served_document(served, own)
+    return found
 
 
 # Several together
