@@ -109,15 +109,6 @@ class Bag:
     transaction that is rolled back.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_at",
-        "connection",
-        "is_over",
-        "savepoints",
-        "sections",
-    )
-
     def __init__(self, connection: Any, savepoints: list[str] | None = None) -> None:
         self.connection = connection
         #: The savepoints that are open around it; None: it serves none at the moment.
