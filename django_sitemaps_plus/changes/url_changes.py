@@ -68,17 +68,13 @@ def write_events(section: str, events: Sequence[Event], now: float) -> None:
     if len(rows) > FEW_ROWS:
         url_changes().bulk_create(rows, batch_size=ROWS)
     elif rows:
-        _insert(rows)
-
-
-def _insert(rows: Sequence[UrlChange]) -> None:
-    """Insert a few rows, by a statement that is compiled once for each count."""
-    values = {
-        f"{field.attname}{number}": getattr(row, field.attname)
-        for number, row in enumerate(rows)
-        for field in UrlChange._meta.concrete_fields
-    }
-    _INSERT.run(ledger(), len(rows), **values)
+        # By a statement that is compiled once for each count.
+        values = {
+            f"{field.attname}{number}": getattr(row, field.attname)
+            for number, row in enumerate(rows)
+            for field in UrlChange._meta.concrete_fields
+        }
+        _INSERT.run(ledger(), len(rows), **values)
 
 
 _INSERT = Prepared(partial(insert, UrlChange))
