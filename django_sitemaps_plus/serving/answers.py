@@ -11,7 +11,13 @@ from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing.freshness import fresh_state, stored_page
 
 from . import index
-from .documents import Document, former_document, page_or_former, served_document
+from .documents import (
+    Document,
+    former_document,
+    page_or_former,
+    served_document,
+    usable_source,
+)
 from .responses import not_modified, send_document
 
 _CONDITIONS = {"HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE"}
@@ -62,14 +68,12 @@ def page(
         )
     number, place = int(text), Site.current().address_for(request)
     _refuse_other_sites(name)
-    sources = index.usable([name])
-    document: Document | None
-    if not sources:
+    section, document = usable_source(name), None
+    if section is None:
         document = former_document(name, number, place)
-    elif sources[0].key is None:
-        document = page_or_former(sources[0], number, place)
+    elif section.key is None:
+        document = page_or_former(section, number, place)
     else:
-        [section] = sources
         own = place.with_scheme(section.sitemap.protocol)
         asks = _CONDITIONS & request.META.keys()
         state = fresh_state(section, number) if asks else None

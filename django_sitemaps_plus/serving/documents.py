@@ -44,7 +44,7 @@ from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.listing import listed_of
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 from django_sitemaps_plus.storing import storage
 from django_sitemaps_plus.storing.freshness import (
@@ -141,6 +141,19 @@ def _tag(text: bytes) -> str:
 
 
 # Pages
+
+
+def usable_source(name: str) -> SectionSource | None:
+    """Return a section if it can be used; log why it cannot."""
+    try:
+        section = source(name)
+        definition(section)
+    except Exception as error:
+        # items() may raise whatever it likes: the other sections are unaffected.
+        known = registry.sources().get(name)
+        log_once(f"The section {name!r} cannot be used.", known, error)
+        return None
+    return section
 
 
 def page_or_former(
@@ -258,14 +271,14 @@ def rebuild_waiting(sources: Sequence[SectionSource], site: SiteAddress) -> None
 
     Many are left to the background.
     """
-    for source in sources:
-        database = definition(source).database
-        if remembers(database, source.name):
+    for one in sources:
+        database = definition(one).database
+        if remembers(database, one.name):
             write_remembered(database)
-    rows = changes().filter(section__in=[source.name for source in sources])
+    rows = changes().filter(section__in=[one.name for one in sources])
     waiting = list(rows.values_list("section", flat=True)[: _MOST_CHANGES + 1])
     if 0 < len(waiting) <= _MOST_CHANGES:
-        changed = [source for source in sources if source.name in waiting]
+        changed = [one for one in sources if one.name in waiting]
         assign_all(changed)
         address = Site.current().stored_address(site)
         refresh_all(changed, address, most=_MOST_PAGES)
@@ -329,11 +342,11 @@ def fresh_documents(
         return {}
     now, found = time.time(), {}
     for pk, state, stored in stored_pages(pks):
-        source = pks[pk].source
-        is_wanted = or_stale or (not state.error and is_fresh(source, state, now))
+        section = pks[pk].source
+        is_wanted = or_stale or (not state.error and is_fresh(section, state, now))
         if stored is not None and is_wanted:
             served = Served(state, stored, state.checksum, state.changed_at)
-            own = site.with_scheme(source.sitemap.protocol)
+            own = site.with_scheme(section.sitemap.protocol)
             found[pks[pk].name] = served_document(served, own)
     return found
 
@@ -356,9 +369,9 @@ def joined(parts: Sequence[tuple[ListedPage, Document]]) -> Document | None:
         is_former=any(document.is_former for document in documents),
     )
     fits = whole.entries <= MAX_ENTRIES and whole.size <= MAX_BYTES
-    for source, group in groupby(parts, key=lambda pair: pair[0].source):
+    for section, group in groupby(parts, key=lambda pair: pair[0].source):
         own = sum(document.entries for _, document in group)
-        fits = fits and own <= source.most_in_one_file
+        fits = fits and own <= section.most_in_one_file
     return whole if fits else None
 
 

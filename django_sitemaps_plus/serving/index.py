@@ -50,8 +50,14 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
-from .documents import Document, fresh_documents, joined, page_or_former
-from .listed import ListedPage, ListedPages, list_pages, log_once
+from .documents import (
+    Document,
+    fresh_documents,
+    joined,
+    page_or_former,
+    usable_source,
+)
+from .listed import ListedPage, ListedPages, list_pages
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -63,17 +69,8 @@ INCLUDE = 'path("", include("django_sitemaps_plus.urls"))'
 
 def usable(names: Iterable[str] | None = None) -> list[SectionSource]:
     """Return those sections, of some or of all, that can be used; log the others."""
-    usable_sections = []
-    for name in registry.sources() if names is None else names:
-        try:
-            section = source(name)
-            definition(section)
-            usable_sections.append(section)
-        except Exception as error:
-            # items() may raise whatever it likes: the other sections are unaffected.
-            known = registry.sources().get(name)
-            log_once(f"The section {name!r} cannot be used.", known, error)
-    return usable_sections
+    given = registry.sources() if names is None else names
+    return [one for one in map(usable_source, given) if one is not None]
 
 
 # Addresses
