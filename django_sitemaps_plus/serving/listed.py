@@ -192,7 +192,6 @@ def _filled_rows(
     """
     names = {name, *(item.name for item in sources)}
     try:
-        # Not compiled: that takes as long as all the rest.
         rows = {row.name: row for row in sections_called(names)}
     except DatabaseError:
         if any(item.key for item in sources) or tables_exist(ledger()):
