@@ -25,7 +25,7 @@ from django_sitemaps_plus.db import (
 )
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps import tenants
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
+from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import database_of, overridden, source
 from django_sitemaps_plus.sitemaps.site import Site, working_for
@@ -66,11 +66,7 @@ class _Recorder:
     def own(self, bag: Bag, instance: Model, *, created: bool = False) -> None:
         """Remember an object that the section may list."""
         keys = bag.keys(self.site, self.name, self.key)
-        value = key_of_instance(self.key, instance)
-        if value is not None:
-            keys.add(value, created=created)
-        elif instance.pk is not None:
-            keys.unloaded[instance.pk] = None
+        keys.add_instance(instance, created=created)
 
     def of_pk(self, bag: Bag, pk: Any) -> None:
         """Remember a row by its primary key, because something changed; None: any."""
@@ -87,24 +83,6 @@ class _Recorder:
         keys = bag.keys(self.site, self.name, self.key)
         model = instance._meta.concrete_model or type(instance)
         keys.related[model._meta.label, str(instance.pk)] = None
-
-
-def key_of_instance(key: Key, instance: Model) -> KeyValue | None:
-    """
-    Return the section's key of an instance, of a parent or a child model too.
-
-    None if it was not loaded, or there is none yet: nothing is asked of the database.
-    """
-    state = instance.__dict__
-    if key.is_whole and type(state.get(key.names[0])) is int:
-        return (state[key.names[0]],)
-    is_loaded = all(name in state for name in key.names)
-    value = key.of(instance) if is_loaded else key.of_pk(instance.pk)
-    if value is None or None in value:
-        return None
-    return tuple(
-        known.to_python(part) for known, part in zip(key.fields, value, strict=True)
-    )
 
 
 # Who listens to what

@@ -17,6 +17,7 @@ from typing import Any
 from weakref import ref
 
 from django.db import connections, transaction
+from django.db.models import Model
 
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
@@ -57,6 +58,25 @@ class _Keys:
         else:
             self.whole = True
             self.singles.clear()
+
+    def add_instance(self, instance: Model, *, created: bool = False) -> None:
+        """
+        Add the key of an instance, of a parent or a child model too.
+
+        Its primary key where the key was not loaded: nothing is asked of the database.
+        """
+        key, state = self.key, instance.__dict__
+        if key.is_whole and type(state.get(key.names[0])) is int:
+            self.add((state[key.names[0]],), created=created)
+            return
+        is_loaded = all(name in state for name in key.names)
+        value = key.of(instance) if is_loaded else key.of_pk(instance.pk)
+        if value is not None and None not in value:
+            parts = zip(key.fields, value, strict=True)
+            known = tuple(column.to_python(part) for column, part in parts)
+            self.add(known, created=created)
+        elif instance.pk is not None:
+            self.unloaded[instance.pk] = None
 
     def _widen(self, *values: KeyValue) -> None:
         """Have one range hold what is known so far, and more."""
