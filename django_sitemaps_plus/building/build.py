@@ -38,8 +38,6 @@ from .pages import differs, expire, serve
 #: been served before they are removed.
 UNUSED = 86_400
 
-#: Pages that are looked at by one query, with their bytes.
-_CHUNK = 20
 #: Seconds between two looks at a page that another process is building.
 _POLL = 0.2
 
@@ -258,9 +256,9 @@ class _Run:
         """Return the next pages, with what waits for them."""
         rows = page_rows().on_site(self.source.name)
         rows = rows.filter(position__gt=position).order_by("position")
-        found = list(rows[:_CHUNK])
+        found = list(rows[:MOST])
         if found and found[0].unassigned and assign(self.source, found[0].section):
-            found = list(rows[:_CHUNK])
+            found = list(rows[:MOST])
         return found
 
     def _build_some(self, found: Sequence[Page]) -> int:
@@ -295,19 +293,18 @@ class _Run:
         return is_fresh(self.source, page, time.time())
 
     def _build_new(self, found: Sequence[Page]) -> int:
-        some = found[:MOST]
         try:
-            built = build_new(self.source, some, self.site)
+            built = build_new(self.source, found, self.site)
         except Busy as error:
             self.done.errors.append(str(error))
-            return some[-1].position
+            return found[-1].position
         for page, writer in built:
             self.done.note(page, writer.stored)
         self.seen += len(built)
-        if len(built) < len(some):
+        if len(built) < len(found):
             # The next one is looked at again, by itself.
-            self.alone.add(some[len(built)].pk)
-        return built[-1][0].position if built else some[0].position - 1
+            self.alone.add(found[len(built)].pk)
+        return built[-1][0].position if built else found[0].position - 1
 
     def _serve(self, page: Page) -> None:
         before = page.checksum

@@ -303,8 +303,11 @@ class Leisure:
         if self._rest_until > now:
             return self._rest_until - now
         begun = time.thread_time()
-        if not self.has_lease and self._is_claimed():
-            return IN_USE
+        if not self.has_lease:
+            others = sections().filter(name="").exclude(claimed_by=self._owner)
+            if others.exclude(others.free()).exists():
+                # Another process is at it: a list would be in vain.
+                return IN_USE
         is_new = now - self._listed_at >= (IN_USE if self._others else LISTED)
         if is_new:
             self._list(sources)
@@ -351,11 +354,6 @@ class Leisure:
         self._rest_until = time.monotonic() + rest
         self._lease(rest + MARGIN)
         return rest
-
-    def _is_claimed(self) -> bool:
-        """Return whether another process is at it, so that a list would be in vain."""
-        others = sections().filter(name="").exclude(claimed_by=self._owner)
-        return others.exclude(others.free()).exists()
 
     def _lease(self, seconds: float) -> bool:
         site = row_of("")
