@@ -10,7 +10,8 @@ has damaged are as good as none.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
@@ -145,25 +146,25 @@ def read_bytes(page: Page, checksum: str) -> StoredBytes | None:
     if known == checksum:
         # Also none, of a page that was never built.
         return cast(StoredBytes | None, stored)
-    rows = _READ.rows(ledger(), 1, page0=page.pk)
-    return bytes_of_pieces(
-        [piece for _, version, *piece in rows if version == checksum]
-    )
+    return _read({page.pk: checksum}).get(page.pk)
 
 
-def read_all(pages: Sequence[Page]) -> dict[int, StoredBytes]:
+def read_all(pages: Iterable[Page]) -> dict[int, StoredBytes]:
     """Return the bytes of some pages' versions, as far as they are stored."""
-    if not pages:
+    return _read({page.pk: page.checksum for page in pages})
+
+
+def _read(versions: Mapping[int, str]) -> dict[int, StoredBytes]:
+    """Return the bytes of versions, of which each is given by its page."""
+    if not versions:
         return {}
-    count, values = listed("page", [page.pk for page in pages])
-    pieces: dict[tuple[int, str], list[Any]] = {}
+    count, values = listed("page", versions)
+    pieces = defaultdict[int, list[Any]](list)
     for page, checksum, *piece in _READ.rows(ledger(), count, **values):
-        pieces.setdefault((page, checksum), []).append(piece)
-    stored = {
-        page.pk: bytes_of_pieces(pieces.get((page.pk, page.checksum), ()))
-        for page in pages
-    }
-    return {page: one for page, one in stored.items() if one is not None}
+        if versions[page] == checksum:
+            pieces[page].append(piece)
+    found = {page: bytes_of_pieces(some) for page, some in pieces.items()}
+    return {page: stored for page, stored in found.items() if stored is not None}
 
 
 def _read_query(pages: int) -> Any:
