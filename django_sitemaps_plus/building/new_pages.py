@@ -31,9 +31,9 @@ from .page_build import Build, can_store, note
 from .page_writer import PageWriter
 from .pages import claimed_new
 
-#: Pages that one query looks at and one transaction builds, and the seconds after which
-#: it gets no more: what a builder loses that is killed, and what requests for these pages
-#: wait for.
+#: Pages that one query looks at and one transaction builds, and the seconds after
+#: which it gets no more: what a builder loses that is killed, and what requests for
+#: these pages wait for.
 MOST, SECONDS = 20, 1.0
 
 #: A page that was built, and what was written.
