@@ -44,10 +44,9 @@ from django_sitemaps_plus.pagination.queries import (
     LEASE,
     lease,
     ledger,
-    pages,
     sections,
 )
-from django_sitemaps_plus.prepared import run_all
+from django_sitemaps_plus.prepared import Step, run_all
 from django_sitemaps_plus.protocol.dates import LATEST
 from django_sitemaps_plus.rendering.digest import Definition, definition, version
 from django_sitemaps_plus.rendering.listing import (
@@ -304,18 +303,7 @@ class Build:
     def _commit(self, writer: PageWriter) -> dict[str, Any]:
         with transaction.atomic(using=ledger()):
             now = self._lock()
-            values = self._values(writer, self.page)
-            version = self.page, writer.checksum, writer.stored
-            is_stored = self._is_stored(writer, self.page)
-            over = [] if is_stored else storage.overwriting(*version)
-            page, *rest = run_all(
-                ledger(),
-                [writing(self.page, values), *over, *self.taken.finishing()],
-            )
-            if not page:
-                raise OvertakenError
-            if not (is_stored or any(rest[: len(over)])):
-                storage.write_all([version])
+            values = self._write(self.page, writer, *self.taken.finishing())
             url_changes.write_events(self.source.name, self.events, now)
         return values
 
@@ -330,15 +318,28 @@ class Build:
         """Return whether a page was stored, and not as it was written."""
         return bool(page.pk == self.page.pk and page.checksum and self.former is None)
 
-    def _write(self, page: Page, writer: PageWriter, **more: Any) -> dict[str, Any]:
-        """Write a page, and its bytes unless they are stored; return its values."""
+    def _write(
+        self, page: Page, writer: PageWriter, *others: Step, **more: Any
+    ) -> dict[str, Any]:
+        """
+        Write a page, and its bytes unless they are stored; return its values.
+
+        The ``others`` are steps that go with it, on other tables.
+        """
         values = {**more, **self._values(writer, page)}
         if "checksum" in values:
             values.pop("version", None)
-        if not pages().write(page, **values):
+        version = page, writer.checksum, writer.stored
+        is_stored = self._is_stored(writer, page)
+        # Of a page that was never built there is nothing to overwrite.
+        is_over = page.checksum and not is_stored
+        over = storage.overwriting(*version) if is_over else []
+        steps = writing(page, values), *over, *others
+        is_written, *done = run_all(ledger(), steps)
+        if not is_written:
             raise OvertakenError
-        if not self._is_stored(writer, page):
-            storage.write_all([(page, writer.checksum, writer.stored)])
+        if not (is_stored or any(done[: len(over)])):
+            storage.write_all([version])
         return values
 
     def _built(self, page: Page, writer: PageWriter) -> Served[Page]:
@@ -464,12 +465,12 @@ class Build:
     ) -> None:
         with transaction.atomic(using=ledger()):
             now = self._lock()
-            self._write(self.page, first, version=self.page.version + 1)
+            taken = self.taken.finishing()
+            self._write(self.page, first, *taken, version=self.page.version + 1)
             new_pages = split_after(self.page, owner, lowers)
             for page, writer in zip(new_pages, others, strict=True):
                 if writer is not None:
                     self._write(page, writer)
-            run_all(ledger(), self.taken.finishing())
-            # Of the others, that came since, the pages are looked for again.
+            # Of the other changes, that came since, the pages are looked for again.
             unassign(self.source.name, self.page.number)
             url_changes.write_events(self.source.name, self.events, now)
