@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 from django.db import Error as DatabaseError
@@ -201,26 +201,25 @@ class Claim:
         if time.monotonic() < self._renew_at:
             return
         self._renew_at = time.monotonic() + CLAIM / 3
-        try:
+        with self._logging("renewed"):
             pages().these(self.pages).renew(self._owner, CLAIM)
+
+    @contextmanager
+    def _logging(self, what: str) -> Iterator[None]:
+        try:
+            yield
         except DatabaseError as error:
-            logger.warning(
-                "The claim on page %s cannot be renewed: %s", self.pages[0], error
-            )
+            text = "The claim on page %s cannot be %s: %s"
+            logger.warning(text, self.pages[0], what, error)
 
     def __enter__(self) -> Claim:
         return self
 
     def __exit__(self, *exception: object) -> None:
         """Give it up; where the connection is lost, it ends by itself."""
-        if self.is_over:
-            return
-        try:
-            pages().these(self.pages).release(self._owner)
-        except DatabaseError as error:
-            logger.warning(
-                "The claim on page %s cannot be given up: %s", self.pages[0], error
-            )
+        if not self.is_over:
+            with self._logging("given up"):
+                pages().these(self.pages).release(self._owner)
 
 
 def claimed(page: Page) -> AbstractContextManager[Claim | None]:
@@ -256,7 +255,10 @@ def _build_or_former(
 ) -> Served[Page]:
     """Build a page and return it, or its former bytes where it cannot be built."""
     try:
-        _refuse_known_bad(source, page)
+        age = time.time() - page.verified_at
+        if page.error and 0 <= age < hold(definition(source), page.failures):
+            # That was found out a while ago.
+            raise TooManyBadRows(page.error)
         built = build(
             source, page, site, taken=taken, progress=claim.renew, asked=asked
         )
@@ -323,14 +325,6 @@ def _build_unstored(
         raise Busy(f"The page {page} has to be split.")
     writer.refuse_bad(str(page))
     return Served(page, writer.stored, writer.checksum, None)
-
-
-def _refuse_known_bad(source: SectionSource, page: Page) -> None:
-    """Raise ``TooManyBadRows`` where that was found out a while ago."""
-    if page.error:
-        age = time.time() - page.verified_at
-        if 0 <= age < hold(definition(source), page.failures):
-            raise TooManyBadRows(page.error)
 
 
 def _wait(
