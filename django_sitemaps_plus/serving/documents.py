@@ -173,10 +173,8 @@ def page_or_former(
     except (NotReady, TooManyBadRows):
         raise
     except Exception as error:
-        if has_failed(error, ledger(), item.database):
-            raise
         # items() and expressions may raise whatever they like.
-        if raises():
+        if raises() or has_failed(error, ledger(), item.database):
             raise
         text = f"Page {item.name}-{number} cannot be built."
         log_once(text, item.registered, error)
@@ -285,9 +283,8 @@ def rebuild_waiting(sources: Sequence[SectionSource], site: SiteAddress) -> None
 
 
 def documents_by_position(item: SectionSource, site: SiteAddress) -> Iterator[Document]:
-    """Yield all pages of a section by position, in their order, built now."""
-    for built in position_all(item, site):
-        yield _of_entries(built, item)
+    """Return all pages of a section by position, in their order, built one by one."""
+    return (_of_entries(built, item) for built in position_all(item, site))
 
 
 def _of_entries(built: Entries, item: SectionSource) -> Document:

@@ -151,8 +151,7 @@ def _further_parts(site: SiteAddress) -> range:
     try:
         # Sections that are no longer registered are in no index.
         names = registry.sources().keys() - set(separate_news())
-        found = pages().on_site(names)
-        count = found.exclude(entries=0).count()
+        count = pages().on_site(names).exclude(entries=0).count()
         count += len(extra_sitemaps(site, in_index=True))
     except DatabaseError as error:
         logger.warning("Index files beside the first cannot be counted: %s", error)
