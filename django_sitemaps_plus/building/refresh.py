@@ -144,10 +144,9 @@ def _changed(sources: Sequence[SectionSource]) -> tuple[list[_Place], list[_Plac
     marked = marked.exclude(checksum="", error="").order_by("pk")
     others = [*marked.values_list("section__name", "number"), *others]
     outdated = _outdated(sources, [*new, *others])
-    return (
-        [one for one in new if one[0] not in outdated],
-        [one for one in others if one[0] not in outdated],
-    )
+    new = [one for one in new if one[0] not in outdated]
+    others = [one for one in others if one[0] not in outdated]
+    return new, others
 
 
 def _refreshed_lately(places: Collection[_Place]) -> set[_Place]:
@@ -181,14 +180,10 @@ def _due(sources: Sequence[SectionSource]) -> list[_Place]:
 
 def _outdated(sources: Iterable[SectionSource], places: Iterable[_Place]) -> set[str]:
     """Return which sections of some pages newer code than this builds."""
-    by_name = {source.name: source for source in sources}
     names = {name for name, _ in places}
+    digests = {one.name: definition(one).digest for one in sources if one.name in names}
     rows = sections().filter(name__in=names) if names else ()
-    return {
-        row.name
-        for row in rows
-        if is_outdated(row, definition(by_name[row.name]).digest)
-    }
+    return {row.name for row in rows if is_outdated(row, digests[row.name])}
 
 
 # Rebuilding
