@@ -46,11 +46,8 @@ def newest_lastmod(source: SectionSource) -> float | None:
     except Exception as error:
         if raises():
             raise
-        logger.warning(
-            "Section %r: its newest lastmod is not known: %s",
-            source.name,
-            describe(error),
-        )
+        text = "Section %r: its newest lastmod is not known: %s"
+        logger.warning(text, source.name, describe(error))
         return None
     is_believed = newest is not None and newest <= latest_believed().timestamp()
     return newest if is_believed else None
@@ -92,12 +89,11 @@ def by_position(
     writer = UrlsetWriter(built.chunks.append, header=header)
     for source in sources:
         own = site.with_scheme(source.sitemap.protocol)
-        origin = str(own.origin)
         reader = Reader(source, own, raises=raises())
         rows, entries, lastmods = 0, 0, list[Any]()
         with source.context(own):
             for batch, texts in reader.texts(reader.by_position(number)):
-                block = texts.at(origin).encode()
+                block = texts.at(str(own.origin)).encode()
                 writer.add_xml(block, texts.entries)
                 rows += len(batch.labels)
                 entries += texts.entries

@@ -16,7 +16,6 @@ from typing import Any
 
 from django.db import transaction
 
-from django_sitemaps_plus.changes.events import Taken
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, refuse_disorder
 from django_sitemaps_plus.pagination.deploys import is_outdated
@@ -69,7 +68,7 @@ class _NewPages(Build):
 
     def build(self, rows: Sequence[Page]) -> list[BuiltPage]:
         """Read rows until one page does not fit, or is bad; write those before it."""
-        self._begin(Taken())
+        self._begin()
         built: list[BuiltPage] = []
         key_range = KeyRange.of(self.source)
         for page in rows:

@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +25,7 @@ from django.db import connections, transaction
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.assignment import unassign
-from django_sitemaps_plus.changes.events import Taken, events_between, take
+from django_sitemaps_plus.changes.events import Taken, events_between
 from django_sitemaps_plus.changes.hints import LATE
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.related import verify_states
@@ -90,9 +91,8 @@ def can_store(source: SectionSource) -> bool:
     are, unless both are in that one: what it read may never be committed.
     """
     rows, own = definition(source).database, ledger()
-    if rows == own:
-        return True
-    return not any(connections[alias].in_atomic_block for alias in (rows, own))
+    is_open = any(connections[alias].in_atomic_block for alias in (rows, own))
+    return rows == own or not is_open
 
 
 def note(page: Page, values: Mapping[str, Any]) -> None:
@@ -128,9 +128,8 @@ class Build:
     page: Page
     progress: Callable[[], object]
     asked: bool
-    #: The page's changes, if they were read with the page.
-    given: Taken | None = None
-    taken: Taken = field(init=False)
+    #: The page's changes, which were read before its rows.
+    taken: Taken = field(default_factory=Taken)
     #: What is stored of the page; None if it was never built, or its bytes are lost.
     former: StoredBytes | None = field(init=False)
     #: Since before the rows were read.
@@ -143,17 +142,14 @@ class Build:
     is_compared: bool = False
 
     def run(self) -> Served[Page]:
-        """Read what waits, then the rows; write all of it."""
+        """Read the rows, and write all of it."""
         key_range = KeyRange.of(self.source)
-        taken, page = self.given, self.page
-        if taken is None:
-            taken = take(self.source.name, page.number) if page.waits else Taken()
-        self._begin(taken)
-        writer, overflow = self._write_range(*bounds_of(key_range.key, page))
+        self._begin()
+        writer, overflow = self._write_range(*bounds_of(key_range.key, self.page))
         if overflow is not None:
             return self._split(key_range, overflow)
         if not writer.items:
-            refuse_disorder(key_range, page)
+            refuse_disorder(key_range, self.page)
         self._refuse_bad(writer)
         if self.former is not None:
             former, new = Listing(), Listing()
@@ -166,9 +162,8 @@ class Build:
         note(self.page, values)
         return self._built(self.page, writer)
 
-    def _begin(self, taken: Taken) -> None:
+    def _begin(self) -> None:
         """Read what is stored, and then what time it is: rows are read later."""
-        self.taken = taken
         self.former = storage.read_bytes(self.page, self.page.checksum)
         self.clock = watch_of(self.page)
 
@@ -191,13 +186,12 @@ class Build:
 
     def _refuse_bad(self, writer: PageWriter) -> None:
         """Raise ``TooManyBadRows``, and note it, where something larger is wrong."""
-        try:
+        if writer.is_too_bad:
+            tally = writer.reader.tally
             kept = " The page keeps its former bytes." if self.former else ""
-            writer.refuse_bad(str(self.page), kept)
-        except TooManyBadRows as error:
-            faulty = writer.reader.tally.to_correct(writer.items)
-            note_error(self.page, str(error), faulty)
-            raise
+            error = tally.too_many(writer.items, str(self.page)) + kept
+            note_error(self.page, error, tally.to_correct(writer.items))
+            raise TooManyBadRows(error)
 
     def _log_done(self, writers: Sequence[PageWriter]) -> None:
         """Log what was seen."""
@@ -409,9 +403,8 @@ class Build:
             lowers = [key_range.key.dumps(start) for start, _ in others if start]
             writers = [writer for _, writer in others]
             self._compare_pieces(first, writers)
-            retrying(
-                ledger(), lambda: self._commit_split(owner, lowers, first, writers)
-            )
+            commit = partial(self._commit_split, owner, lowers, first, writers)
+            retrying(ledger(), commit)
         self._log_done([first, *filter(None, writers)])
         return self._built(reload(self.page.pk), first)
 

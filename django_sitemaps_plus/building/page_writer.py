@@ -11,7 +11,6 @@ from itertools import accumulate, cycle
 
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.exceptions import TooManyBadRows
 from django_sitemaps_plus.protocol.errors import EntryError, PageFull
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
@@ -110,12 +109,6 @@ class PageWriter:
     def is_too_bad(self) -> bool:
         """Whether something larger than a row is wrong."""
         return self.reader.tally.is_too_bad(self.items, self.entries)
-
-    def refuse_bad(self, page: str, kept: str = "") -> None:
-        """Raise ``TooManyBadRows`` where that is so; ``kept`` says what is served."""
-        if self.is_too_bad:
-            problem = self.reader.tally.too_many(self.items, page)
-            raise TooManyBadRows(problem + kept)
 
     def run(self, lower: KeyValue | None, upper: KeyValue | None) -> int | None:
         """

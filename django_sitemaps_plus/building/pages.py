@@ -19,7 +19,7 @@ from django.db import connections
 from django.db.models import Max
 
 from django_sitemaps_plus.changes.assignment import assign
-from django_sitemaps_plus.changes.events import MOST_TAKEN, Taken, taken_of
+from django_sitemaps_plus.changes.events import MOST_TAKEN, Taken, take, taken_of
 from django_sitemaps_plus.changes.queries import waiting_changes
 from django_sitemaps_plus.changes.recorder import remembers, write_remembered
 from django_sitemaps_plus.exceptions import (
@@ -303,6 +303,8 @@ def build(
     for _ in range(_TRIES):
         if not can_store(source) or is_outdated(page.section, current.digest):
             return _build_unstored(source, page, own)
+        if taken is None:
+            taken = take(source.name, page.number) if page.waits else Taken()
         run = Build(source, current, own, page, progress, asked, taken)
         try:
             built = run.run()
@@ -323,7 +325,8 @@ def _build_unstored(
     lower, upper = bounds_of(KeyRange.of(source).key, page)
     if writer.run(lower, upper) is not None:
         raise Busy(f"The page {page} has to be split.")
-    writer.refuse_bad(str(page))
+    if writer.is_too_bad:
+        raise TooManyBadRows(writer.reader.tally.too_many(writer.items, str(page)))
     return Served(page, writer.stored, writer.checksum, None)
 
 
