@@ -19,8 +19,8 @@ from django.db import connections
 from django.db.models import Max
 
 from django_sitemaps_plus.changes.assignment import assign
-from django_sitemaps_plus.changes.events import MOST_TAKEN, Taken, take, taken_of
-from django_sitemaps_plus.changes.queries import waiting_changes
+from django_sitemaps_plus.changes.events import Taken, take, taken_of
+from django_sitemaps_plus.changes.queries import MOST_TAKEN, waiting_changes
 from django_sitemaps_plus.changes.recorder import remembers, write_remembered
 from django_sitemaps_plus.exceptions import (
     Busy,
@@ -151,7 +151,7 @@ def _only_own(key: Key, section: str, page: Page) -> Taken | None:
     if page.error or not is_python_ordered(key):
         return None
     lower, upper = bounds_of(key, page)
-    rows = waiting_changes(section, page.number, unassigned=True, most=MOST_TAKEN)
+    rows = waiting_changes(section, page.number, unassigned=True)
     if len(rows) == MOST_TAKEN:
         return None
     for row in rows:

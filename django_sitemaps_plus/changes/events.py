@@ -23,10 +23,6 @@ from .url_changes import Event
 
 _Kind = UrlChange.Kind
 
-#: Changes of a page that one build takes. The page waits for the rest, and is built
-#: again for it.
-MOST_TAKEN = 20_000
-
 
 @dataclass
 class Taken:
@@ -45,7 +41,7 @@ class Taken:
 
 def take(section: str, page: int) -> Taken:
     """Return the changes of a page."""
-    return taken_of(waiting_changes(section, page, unassigned=False, most=MOST_TAKEN))
+    return taken_of(waiting_changes(section, page, unassigned=False))
 
 
 def taken_of(rows: Iterable[Change]) -> Taken:
