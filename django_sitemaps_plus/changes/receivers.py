@@ -31,7 +31,7 @@ from django_sitemaps_plus.sitemaps.sections import database_of, overridden, sour
 from django_sitemaps_plus.sitemaps.site import Site, working_for
 
 from .dependencies import Dependency, dependencies, related_tables
-from .recorder import Bag, remembering
+from .recorder import Bag, Keys, remembering
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -63,26 +63,9 @@ class _Recorder:
         is_routed = tenants.configured() is not None
         return is_routed and using == router.db_for_write(self.key.model)
 
-    def own(self, bag: Bag, instance: Model, *, created: bool = False) -> None:
-        """Remember an object that the section may list."""
-        keys = bag.keys(self.site, self.name, self.key)
-        keys.add_instance(instance, created=created)
-
-    def of_pk(self, bag: Bag, pk: Any) -> None:
-        """Remember a row by its primary key, because something changed; None: any."""
-        keys = bag.keys(self.site, self.name, self.key)
-        if pk is None:
-            keys.whole = True
-        elif (value := self.key.of_pk(pk)) is not None:
-            keys.add(value)
-        else:
-            keys.unloaded[pk] = None
-
-    def related(self, bag: Bag, instance: Model) -> None:
-        """Remember an object that entries of the section read."""
-        keys = bag.keys(self.site, self.name, self.key)
-        model = instance._meta.concrete_model or type(instance)
-        keys.related[model._meta.label, str(instance.pk)] = None
+    def keys(self, bag: Bag) -> Keys:
+        """Return the section's keys in a bag."""
+        return bag.keys(self.site, self.name, self.key)
 
 
 # Who listens to what
@@ -243,16 +226,18 @@ def _remember_saved(
             or recorder.records is None
             or recorder.records(instance, created=created, update_fields=update_fields)
         ):
-            recorder.own(bag, instance, created=created)
+            recorder.keys(bag).add_instance(instance, created=created)
     for recorder, related in listeners.related:
         if recorder.concerns(using) and _matters(
             related, instance, update_fields, created=created
         ):
+            keys = recorder.keys(bag)
             key = instance.__dict__.get(related.link) if related.link else None
             if key is not None:
-                recorder.of_pk(bag, key)
+                keys.add_pk(key)
             # Where the former row is known, or whose entries have to be built again.
-            recorder.related(bag, instance)
+            model = instance._meta.concrete_model or type(instance)
+            keys.related[model._meta.label, str(instance.pk)] = None
 
 
 def _matters(
@@ -278,15 +263,15 @@ def _remember_deleted(
 ) -> None:
     for recorder in listeners.own:
         if recorder.deletes and recorder.concerns(using):
-            recorder.own(bag, instance)
+            recorder.keys(bag).add_instance(instance)
     for recorder, related in listeners.related:
         is_wanted = recorder.deletes and related.deletes_matter
         if is_wanted and recorder.concerns(using):
             link = related.link
             if link is None or link not in instance.__dict__:
-                recorder.of_pk(bag, None)
+                recorder.keys(bag).whole = True
             elif (key := instance.__dict__[link]) is not None:
-                recorder.of_pk(bag, key)
+                recorder.keys(bag).add_pk(key)
 
 
 def _remember_relation(
@@ -304,8 +289,11 @@ def _remember_relation(
         return
     for recorder, related in listeners.related:
         if recorder.concerns(using):
-            for pk in _concerned(recorder, related, instance, model, pk_set):
-                recorder.of_pk(bag, pk)
+            pks = _concerned(recorder, related, instance, model, pk_set)
+            if pks is None:
+                recorder.keys(bag).whole = True
+            for pk in pks or ():
+                recorder.keys(bag).add_pk(pk)
 
 
 def _concerned(
@@ -314,10 +302,10 @@ def _concerned(
     instance: Model,
     model: type[Model],
     pk_set: set[Any] | None,
-) -> Iterable[Any]:
-    """Return the rows whose many-to-many relation changed; None for any row."""
+) -> Iterable[Any] | None:
+    """Return the rows whose many-to-many relation changed; None for any."""
     kin = related_tables(recorder.key.model)
     here, there = type(instance) in kin, model in kin
     if related.link is None or here == there or (there and pk_set is None):
-        return [None]
+        return None
     return [instance.pk] if here else pk_set or ()

@@ -27,7 +27,7 @@ from .hints import MOST_KEYS, Hint, database, write_hints
 
 
 @dataclass
-class _Keys:
+class Keys:
     """The keys of one section that a transaction changed."""
 
     key: Key
@@ -78,13 +78,21 @@ class _Keys:
         elif instance.pk is not None:
             self.unloaded[instance.pk] = None
 
+    def add_pk(self, pk: Any) -> None:
+        """Add the key of a row by its primary key."""
+        value = self.key.of_pk(pk)
+        if value is not None:
+            self.add(value)
+        else:
+            self.unloaded[pk] = None
+
     def _widen(self, *values: KeyValue) -> None:
         """Have one range hold what is known so far, and more."""
         every = [*self.singles, *(self.span or ()), *values]
         self.span = min(every), max(every)
         self.singles.clear()
 
-    def update(self, other: _Keys) -> None:
+    def update(self, other: Keys) -> None:
         """Add the keys of a savepoint within."""
         self.unloaded.update(other.unloaded)
         self.related.update(other.related)
@@ -135,7 +143,7 @@ class Bag:
         self.savepoints = savepoints
         #: By the tenant's key, the name of the site, empty for the one without, and the
         #: name of the section.
-        self.sections: dict[tuple[str, str, str], _Keys] = {}
+        self.sections: dict[tuple[str, str, str], Keys] = {}
         #: Where it stood among the callbacks.
         self._at = len(connection.run_on_commit)
         #: Whether it was called: in a ``TestCase`` the transaction goes on then.
@@ -169,12 +177,12 @@ class Bag:
                 return True
         return False
 
-    def keys(self, site: str, section: str, key: Key) -> _Keys:
+    def keys(self, site: str, section: str, key: Key) -> Keys:
         """Return the keys of a section."""
         name = tenants.current_tenant_key(), site, section
         found = self.sections.get(name)
         if found is None:
-            found = self.sections[name] = _Keys(key, self.connection.alias)
+            found = self.sections[name] = Keys(key, self.connection.alias)
         return found
 
     def take(self, other: Bag) -> None:
