@@ -160,8 +160,7 @@ def write_hints(hints: Sequence[Hint], *, committed: str = "") -> None:
         _keep(hints)
     else:
         # Where the user's own hangs, that is theirs to bound.
-        is_other = committed != connection.alias
-        _write(connection, hints, wait=False, is_bounded=is_other)
+        _write(connection, hints, wait=False, is_bounded=committed != connection.alias)
 
 
 def write_late() -> None:

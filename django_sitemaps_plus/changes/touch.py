@@ -37,11 +37,8 @@ def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
                             continue
                 except Exception:
                     # Another section's, and the user's own work goes on.
-                    logger.exception(
-                        "A change of %s could not be recorded for the section %r.",
-                        model._meta.label,
-                        name,
-                    )
+                    text = "A change of %s could not be recorded for the section %r."
+                    logger.exception(text, model._meta.label, name)
                     continue
                 _remember(section, key, changed)
 

@@ -54,15 +54,9 @@ _LOCK = Prepared(_lock_query)
 
 def write_events(section: str, events: Sequence[Event], now: float) -> None:
     """Write what happened to URLs of a section, beside the bytes that say so."""
-    site = Site.current().key
+    common = {"site": Site.current().key, "section": section, "at": now}
     rows = [
-        UrlChange(
-            site=site,
-            section=section,
-            digest=digest_of(event.location),
-            at=now,
-            **event._asdict(),
-        )
+        UrlChange(**common, digest=digest_of(event.location), **event._asdict())
         for event in events
     ]
     if len(rows) > FEW_ROWS:
