@@ -41,12 +41,7 @@ from django_sitemaps_plus.pagination.bounds import (
 )
 from django_sitemaps_plus.pagination.deploys import note_definition
 from django_sitemaps_plus.pagination.models import Page, writing
-from django_sitemaps_plus.pagination.queries import (
-    LEASE,
-    lease,
-    ledger,
-    sections,
-)
+from django_sitemaps_plus.pagination.queries import LEASE, lease, ledger, sections
 from django_sitemaps_plus.prepared import Step, run_all
 from django_sitemaps_plus.protocol.dates import LATEST
 from django_sitemaps_plus.rendering.digest import Definition, definition, version

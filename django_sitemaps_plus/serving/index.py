@@ -50,13 +50,7 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
-from .documents import (
-    Document,
-    fresh_documents,
-    joined,
-    page_or_former,
-    usable_source,
-)
+from .documents import Document, fresh_documents, joined, page_or_former, usable_source
 from .listed import ListedPage, ListedPages, list_pages
 
 logger = logging.getLogger("django_sitemaps_plus")
