@@ -243,7 +243,9 @@ class _Run:
         position = -1
         while not self._is_cut_short() and (found := self._after(position)):
             position = self._build_some(found)
-            self._report_progress(found[0].section)
+            if self.progress is not None:
+                total = pages().filter(section=found[0].section).count()
+                self.progress(self.seen, max(total, self.seen))
         # While it is gone through it grows, if somebody was faster once more.
         for page in self.later:
             self._build_after_others(page)
@@ -335,11 +337,6 @@ class _Run:
                 self._serve(found)
                 return
             time.sleep(_POLL)
-
-    def _report_progress(self, section: Section) -> None:
-        if self.progress is not None:
-            total = pages().filter(section=section).count()
-            self.progress(self.seen, max(total, self.seen))
 
 
 def _count(done: SectionReport) -> None:

@@ -40,10 +40,6 @@ _MARK = ORIGIN_MARK.encode()
 _LONGEST = UrlChange._meta.get_field("title").max_length
 
 
-def _nowhere(block: bytes) -> None:
-    """Take what the writer writes: only the entries are stored."""
-
-
 def raises() -> bool:
     """Return whether a bad row's error is let through (``ON_ERROR``)."""
     return get_settings().ON_ERROR == "raise"
@@ -94,7 +90,8 @@ class PageWriter:
         self._segment = SegmentWriter()
         self._origin = str(self.site.origin).encode()
         self._writer = UrlsetWriter(
-            _nowhere,
+            # Nowhere: only the entries are stored.
+            lambda block: None,
             max_entries=self.source.limit,
             max_bytes=MAX_BYTES,
             header=header,
@@ -126,7 +123,14 @@ class PageWriter:
                 if overflow is not None:
                     return overflow
                 self.progress()
-        self._finish()
+        if Site.current().base_url:
+            # Another BASE_URL is a change of every page. The address of a Site or of a
+            # request is none: the site may have several of them at the same time.
+            self._hash.update(self._origin)
+        segment, media = self._segment.segment(), " ".join(self.source.media)
+        self.stored = StoredBytes(self.site.base, segment, self.entries, media)
+        self.size = self._writer.size
+        self.checksum = self._hash.hexdigest()[:32]
         return None
 
     def _add(self, batch: RowBatch, texts: Texts) -> int | None:
@@ -187,15 +191,3 @@ class PageWriter:
 
     def _own(self, text: str) -> bytes:
         return text.encode().replace(_MARK, self._origin)
-
-    def _finish(self) -> None:
-        if Site.current().base_url:
-            # Another BASE_URL is a change of every page. The address of a Site or of a
-            # request is none: the site may have several of them at the same time.
-            self._hash.update(self._origin)
-        media = " ".join(self.source.media)
-        self.stored = StoredBytes(
-            self.site.base, self._segment.segment(), self.entries, media
-        )
-        self.size = self._writer.size
-        self.checksum = self._hash.hexdigest()[:32]

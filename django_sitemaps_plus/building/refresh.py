@@ -326,7 +326,10 @@ class Leisure:
             name, number = (self._new if self._was_new else self._others).popleft()
             by_name = {one.name: one for one in sources}
             _rebuild(by_name[name], number, site, at_leisure=True)
-        rest = self._rest(time.thread_time() - begun, parts)
+        used = time.thread_time() - begun
+        rest = used * (parts / get_settings().BACKGROUND_SHARE - 1)
+        self._rest_until = time.monotonic() + rest
+        self._lease(rest + MARGIN)
         if is_other:
             self._other_from = self._rest_until + max(LISTED, _OTHERS_REST * rest)
         return rest
@@ -341,14 +344,6 @@ class Leisure:
         if not (self._new or self._others):
             self._others.extend(_due(sources))
         self._listed_at = time.monotonic()
-
-    def _rest(self, used: float, parts: int) -> float:
-        """Rest after so many seconds of processor time; return for how long."""
-        share = get_settings().BACKGROUND_SHARE / parts
-        rest = used * (1 / share - 1)
-        self._rest_until = time.monotonic() + rest
-        self._lease(rest + MARGIN)
-        return rest
 
     def _lease(self, seconds: float) -> bool:
         site = row_of("")

@@ -67,7 +67,9 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
     bounds: Bounds | None = None
     last = 0
     while time.monotonic() < deadline:
-        rows = _unassigned(source.name, last)
+        waiting = changes(source.name).filter(page=None, pk__gt=last).order_by("pk")
+        values = waiting.values_list("pk", "key", "upto", "related")[:KEYS_AT_ONCE]
+        rows = [_Row(*row) for row in values]
         if not rows:
             return ticked or bool(last)
         bounds = bounds or Bounds.of(source, section)
@@ -118,12 +120,6 @@ def _write(
     return True
 
 
-def _unassigned(name: str, after: int) -> list[_Row]:
-    rows = changes(name).filter(page=None, pk__gt=after).order_by("pk")
-    values = rows.values_list("pk", "key", "upto", "related")
-    return [_Row(*row) for row in values[:KEYS_AT_ONCE]]
-
-
 def _concerned(source: SectionSource, row: _Row, bounds: Bounds) -> Iterable[int]:
     if not row.related:
         return bounds.crossed(row)
@@ -158,11 +154,9 @@ class Bounds:
         key = source.key
         if key is None:
             return None
-        filled = ordered(section).filter(
-            section__filled=True, section__key=key.signature
-        )
+        filled = {"section__filled": True, "section__key": key.signature}
         columns = "number", "lower", "section__next_number", "error"
-        rows = list(filled.values_list(*columns))
+        rows = list(ordered(section).filter(**filled).values_list(*columns))
         if not rows:
             return None
         lowers = [lower for _, lower, *_ in rows[1:] if lower is not None]

@@ -333,7 +333,7 @@ def _fit_one_file(listing: ListedPages, share: float) -> bool:
     # Most that do not fit have too many, which is quickly known.
     if _sum(own) > MAX_ENTRIES * share:
         return False
-    if listing.is_index and any(item.uncounted for item in own):
+    if listing.is_index and any(item.entries is None for item in own):
         return False
     if sum(item.size for item in own) > MAX_BYTES * share:
         return False
@@ -350,7 +350,8 @@ def _fit_one_file(listing: ListedPages, share: float) -> bool:
 def _few(items: Sequence[ListedPage], source: SectionSource, share: float) -> bool:
     """Return whether a section's entries fit one file, clearly so after an index."""
     # Those that were never counted are as full as they were divided, except the last.
-    uncounted = sum(item.uncounted for item in items[:-1]) * source.limit * FILL
+    unknown = sum(item.entries is None for item in items[:-1])
+    uncounted = unknown * source.limit * FILL
     return _sum(items) + uncounted <= source.most_in_one_file * share
 
 

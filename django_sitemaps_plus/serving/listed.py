@@ -67,11 +67,6 @@ class ListedPage(NamedTuple):
         """What the page is called."""
         return self.source.name, self.number
 
-    @property
-    def uncounted(self) -> bool:
-        """Whether nobody knows how many entries the page has."""
-        return self.entries is None
-
 
 @dataclass
 class ListedPages:
