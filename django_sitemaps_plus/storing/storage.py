@@ -66,11 +66,15 @@ class StoredBytes:
     media: str = ""
 
     @property
+    def facts(self) -> tuple[Any, ...]:
+        """What is stored beside the bytes: what ``COLUMNS`` begin with."""
+        segment = self.segment
+        return self.origin, self.media, self.entries, segment.size, segment.crc
+
+    @property
     def crc(self) -> int:
         """The CRC-32 of all that is stored."""
-        found = self.segment
-        facts = self.origin, self.media, self.entries, found.size, found.crc
-        return crc32(found.data, crc32(repr(facts).encode()))
+        return crc32(self.segment.data, crc32(repr(self.facts).encode()))
 
     @property
     def start(self) -> str:
@@ -240,18 +244,8 @@ def _pieces(
     page: Page, checksum: str, stored: StoredBytes, *, is_small: bool
 ) -> Iterator[PageFile]:
     """Yield the rows of some bytes: one, where no packet limits it."""
-    data, value = stored.segment.data, stored.crc
+    data, facts = stored.segment.data, (*stored.facts, stored.crc)
     size = PIECE if is_small else max(1, len(data))
     for part, start in enumerate(range(0, max(1, len(data)), size)):
-        yield PageFile(
-            page=page,
-            checksum=checksum,
-            origin=stored.origin,
-            media=stored.media,
-            entries=stored.entries,
-            size=stored.segment.size,
-            text_crc=stored.segment.crc,
-            crc=value,
-            part=part,
-            data=data[start : start + size],
-        )
+        columns = zip(COLUMNS, (*facts, data[start : start + size]), strict=True)
+        yield PageFile(page=page, checksum=checksum, part=part, **dict(columns))
