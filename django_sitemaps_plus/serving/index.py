@@ -170,9 +170,8 @@ def _written(
             own = site.with_scheme(scheme)
             first = resolve(address(own, "page", f"{name}-0"), None)
             start = f"<sitemap><loc>{escape(first.removesuffix('0.xml'))}"
-        seconds, lastmod = item.lastmod, ""
-        if item.has_newest:
-            seconds = newest_lastmod(item.source)
+        seconds = newest_lastmod(item.source) if item.has_newest else item.lastmod
+        lastmod = ""
         if seconds is not None and EARLIEST <= seconds <= latest:
             at = dt.datetime.fromtimestamp(math.floor(seconds), dt.UTC)
             lastmod = f"<lastmod>{at.isoformat()}</lastmod>"
