@@ -57,18 +57,14 @@ def newest_lastmod(source: SectionSource) -> float | None:
 class Entries:
     """A document of entries by position, and its sections' lastmods as declared."""
 
-    chunks: list[bytes] = field(default_factory=list)
+    #: The whole document.
+    body: bytes = b""
     lastmods: list[list[Any]] = field(default_factory=list)
     #: How many there are.
     entries: int = 0
     #: How many rows are left out; which, and the first that lack a tag for a reason.
     bad: int = 0
     problems: list[tuple[str, str]] = field(default_factory=list)
-
-    @property
-    def body(self) -> bytes:
-        """The whole document."""
-        return b"".join(self.chunks)
 
 
 def by_position(
@@ -80,13 +76,13 @@ def by_position(
     Raises ``PageFull`` if they are more than a page may hold, ``TooManyBadRows`` if
     more of a source's rows are bad than ``MAX_BAD`` allows, or all of them.
     """
-    built = Entries()
+    built, chunks = Entries(), list[bytes]()
     media = {name for source in sources for name in source.media}
     # Contrib's views name no stylesheet: there may be none beside them.
     is_live = any(source.is_live for source in sources)
     stylesheet = "" if is_live else get_settings().stylesheet
     header = urlset_header(media, stylesheet=stylesheet)
-    writer = UrlsetWriter(built.chunks.append, header=header)
+    writer = UrlsetWriter(chunks.append, header=header)
     for source in sources:
         own = site.with_scheme(source.sitemap.protocol)
         reader = Reader(source, own, raises=raises())
@@ -113,6 +109,7 @@ def by_position(
         # Contrib's template leaves an empty line, and Django's own test wants it.
         writer.add_xml(b"\n", entries=0)
     writer.finish()
+    built.body = b"".join(chunks)
     return built
 
 
