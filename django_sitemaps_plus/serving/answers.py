@@ -10,14 +10,7 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing.freshness import fresh_state, stored_page
 
-from . import index
-from .documents import (
-    Document,
-    former_document,
-    page_or_former,
-    served_document,
-    usable_source,
-)
+from . import documents, index
 from .responses import not_modified, send_document
 
 _CONDITIONS = {"HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE"}
@@ -68,11 +61,11 @@ def page(
         )
     number, place = int(text), Site.current().address_for(request)
     _refuse_other_sites(name)
-    section, document = usable_source(name), None
+    section, document = documents.usable_source(name), None
     if section is None:
-        document = former_document(name, number, place)
+        document = documents.former_document(name, number, place)
     elif section.key is None:
-        document = page_or_former(section, number, place)
+        document = documents.page_or_former(section, number, place)
     else:
         own = place.with_scheme(section.sitemap.protocol)
         asks = _CONDITIONS & request.META.keys()
@@ -87,15 +80,17 @@ def page(
         if state or not asks:
             stored, is_fresh = stored_page(section, number)
         if stored and is_fresh:
-            document = served_document(stored, own)
+            document = documents.served_document(stored, own)
         else:
-            document = page_or_former(section, number, place, stored)
+            document = documents.page_or_former(section, number, place, stored)
     if document is None:
         raise Http404(f"The section {name!r} has no page {number}.")
     return send_document(request, _with_ending(ending, document, place), gz=gz)
 
 
-def _with_ending(ending: str, document: Document, site: SiteAddress) -> Document:
+def _with_ending(
+    ending: str, document: documents.Document, site: SiteAddress
+) -> documents.Document:
     """Return a document as it is, or what an app derives from it."""
     if ending == "xml":
         return document

@@ -59,7 +59,6 @@ from django_sitemaps_plus.storing.segments import (
     gzipped,
     segment_of,
 )
-from django_sitemaps_plus.storing.storage import entries_header
 
 from .listed import FILL_SECONDS, ListedPage, log_once
 from .responses import send_document
@@ -133,7 +132,7 @@ class Document:
     def _around(self) -> tuple[bytes, bytes]:
         if self.media is None:
             return b"", b""
-        return entries_header(self.media), URLSET_FOOTER
+        return storage.entries_header(self.media), URLSET_FOOTER
 
 
 def _tag(text: bytes) -> str:
