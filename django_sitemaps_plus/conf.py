@@ -186,7 +186,7 @@ class Settings(AppSettings):
                 raise refusal(f"is {getattr(self, name)!r}; {remedy}", name)
         _ = self.extra_sitemaps
 
-    @property
+    @cached_property
     def stylesheet(self) -> str:
         """The address that a sitemap names; empty if ``STYLESHEET`` is off."""
         return STYLESHEET_PATH if self.STYLESHEET else ""

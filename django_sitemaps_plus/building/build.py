@@ -38,8 +38,6 @@ from .pages import differs, expire, serve
 #: been served before they are removed.
 UNUSED = 86_400
 
-#: Pages that are looked at by one query, with their bytes.
-_CHUNK = 20
 #: Seconds between two looks at a page that another process is building.
 _POLL = 0.2
 
@@ -245,7 +243,9 @@ class _Run:
         position = -1
         while not self._is_cut_short() and (found := self._after(position)):
             position = self._build_some(found)
-            self._report_progress(found[0].section)
+            if self.progress is not None:
+                total = pages().filter(section=found[0].section).count()
+                self.progress(self.seen, max(total, self.seen))
         # While it is gone through it grows, if somebody was faster once more.
         for page in self.later:
             self._build_after_others(page)
@@ -258,9 +258,9 @@ class _Run:
         """Return the next pages, with what waits for them."""
         rows = page_rows().on_site(self.source.name)
         rows = rows.filter(position__gt=position).order_by("position")
-        found = list(rows[:_CHUNK])
+        found = list(rows[:MOST])
         if found and found[0].unassigned and assign(self.source, found[0].section):
-            found = list(rows[:_CHUNK])
+            found = list(rows[:MOST])
         return found
 
     def _build_some(self, found: Sequence[Page]) -> int:
@@ -295,29 +295,36 @@ class _Run:
         return is_fresh(self.source, page, time.time())
 
     def _build_new(self, found: Sequence[Page]) -> int:
-        some = found[:MOST]
         try:
-            built = build_new(self.source, some, self.site)
+            built = build_new(self.source, found, self.site)
         except Busy as error:
             self.done.errors.append(str(error))
-            return some[-1].position
+            return found[-1].position
         for page, writer in built:
             self.done.note(page, writer.stored)
         self.seen += len(built)
-        if len(built) < len(some):
+        if len(built) < len(found):
             # The next one is looked at again, by itself.
-            self.alone.add(some[len(built)].pk)
-        return built[-1][0].position if built else some[0].position - 1
+            self.alone.add(found[len(built)].pk)
+        return built[-1][0].position if built else found[0].position - 1
 
     def _serve(self, page: Page) -> None:
+        before = page.checksum
         try:
-            is_piece = self._is_piece(page)
-            _serve(self.source, page, self.site, self.done, is_new=is_piece)
-        except Busy as error:
-            if pages().filter(pk=page.pk, claimed_until__gt=time.time()).exists():
+            served = serve(self.source, page, self.site, asked=False)
+        except (Busy, TooManyBadRows) as error:
+            claimed = pages().filter(pk=page.pk, claimed_until__gt=time.time())
+            if isinstance(error, Busy) and claimed.exists():
                 self.later.append(page)
             else:
                 self.done.errors.append(str(error))
+            return
+        if problem := served.problem or served.page.error:
+            # The rows are not left out: the page keeps its former bytes.
+            self.done.errors.append(problem)
+            return
+        is_changed = self._is_piece(page) or served.page.checksum != before
+        self.done.note(served.page, served.stored if is_changed else None)
 
     def _build_after_others(self, page: Page) -> None:
         """Wait until another process has built a page, or has given it up."""
@@ -330,34 +337,6 @@ class _Run:
                 self._serve(found)
                 return
             time.sleep(_POLL)
-
-    def _report_progress(self, section: Section) -> None:
-        if self.progress is not None:
-            total = pages().filter(section=section).count()
-            self.progress(self.seen, max(total, self.seen))
-
-
-def _serve(
-    source: SectionSource,
-    page: Page,
-    site: SiteAddress,
-    done: SectionReport,
-    *,
-    is_new: bool = False,
-) -> None:
-    before = page.checksum
-    try:
-        served = serve(source, page, site, asked=False)
-    except TooManyBadRows as error:
-        done.errors.append(str(error))
-        return
-    problem = served.problem or served.page.error
-    if problem:
-        # The rows are not left out: the page keeps its former bytes.
-        done.errors.append(problem)
-        return
-    is_changed = is_new or served.page.checksum != before
-    done.note(served.page, served.stored if is_changed else None)
 
 
 def _count(done: SectionReport) -> None:

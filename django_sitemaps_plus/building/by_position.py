@@ -7,7 +7,7 @@ Nothing of them is stored, and search engines are not notified of their changes.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,33 +46,25 @@ def newest_lastmod(source: SectionSource) -> float | None:
     except Exception as error:
         if raises():
             raise
-        logger.warning(
-            "Section %r: its newest lastmod is not known: %s",
-            source.name,
-            describe(error),
-        )
+        text = "Section %r: its newest lastmod is not known: %s"
+        logger.warning(text, source.name, describe(error))
         return None
-    if newest is None or newest > latest_believed().timestamp():
-        return None
-    return newest
+    is_believed = newest is not None and newest <= latest_believed().timestamp()
+    return newest if is_believed else None
 
 
 @dataclass
 class Entries:
     """A document of entries by position, and its sections' lastmods as declared."""
 
-    chunks: list[bytes] = field(default_factory=list)
+    #: The whole document.
+    body: bytes = b""
     lastmods: list[list[Any]] = field(default_factory=list)
     #: How many there are.
     entries: int = 0
     #: How many rows are left out; which, and the first that lack a tag for a reason.
     bad: int = 0
     problems: list[tuple[str, str]] = field(default_factory=list)
-
-    @property
-    def body(self) -> bytes:
-        """The whole document."""
-        return b"".join(self.chunks)
 
 
 def by_position(
@@ -84,16 +76,20 @@ def by_position(
     Raises ``PageFull`` if they are more than a page may hold, ``TooManyBadRows`` if
     more of a source's rows are bad than ``MAX_BAD`` allows, or all of them.
     """
-    built = Entries()
-    writer = UrlsetWriter(built.chunks.append, header=_header_of(sources))
+    built, chunks = Entries(), list[bytes]()
+    media = {name for source in sources for name in source.media}
+    # Contrib's views name no stylesheet: there may be none beside them.
+    is_live = any(source.is_live for source in sources)
+    stylesheet = "" if is_live else get_settings().stylesheet
+    header = urlset_header(media, stylesheet=stylesheet)
+    writer = UrlsetWriter(chunks.append, header=header)
     for source in sources:
         own = site.with_scheme(source.sitemap.protocol)
-        origin = str(own.origin)
         reader = Reader(source, own, raises=raises())
         rows, entries, lastmods = 0, 0, list[Any]()
         with source.context(own):
             for batch, texts in reader.texts(reader.by_position(number)):
-                block = texts.at(origin).encode()
+                block = texts.at(str(own.origin)).encode()
                 writer.add_xml(block, texts.entries)
                 rows += len(batch.labels)
                 entries += texts.entries
@@ -113,19 +109,8 @@ def by_position(
         # Contrib's template leaves an empty line, and Django's own test wants it.
         writer.add_xml(b"\n", entries=0)
     writer.finish()
+    built.body = b"".join(chunks)
     return built
-
-
-def _header_of(sources: Iterable[SectionSource]) -> bytes:
-    """
-    Return the beginning of a document with the entries of some sections.
-
-    Contrib's views name no stylesheet: there may be none beside them.
-    """
-    given = list(sources)
-    media = {name for source in given for name in source.media}
-    is_live = any(source.is_live for source in given)
-    return urlset_header(media, stylesheet="" if is_live else get_settings().stylesheet)
 
 
 def position_page(

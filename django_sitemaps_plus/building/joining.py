@@ -16,7 +16,6 @@ from django.db.models import F
 
 from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.assignment import unassign
-from django_sitemaps_plus.changes.events import Taken
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.exceptions import Busy
 from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of
@@ -50,30 +49,29 @@ def join(source: SectionSource, site: SiteAddress) -> int:
     current, ended = definition(source), 0
     found = pages().on_site(source.name).filter(digest=current.digest)
     rows = list(found.order_by("position")) if can_store(source) else []
-    for first, *others in _runs(rows, filled_to(source.items_per_page)):
-        run = _Joining(source, current, own, first, lambda: None, asked=False)
-        run.others = others
+    runs = _runs(rows, filled_to(source.items_per_page))
+    for first, *others in [run for run in runs if len(run) > 1]:
+        joining = _Joining(source, current, own, first, lambda: None, asked=False)
+        joining.others = others
         try:
-            ended += run.join()
+            ended += joining.join()
         except (OvertakenError, Busy):
             continue
-        if run.events:
+        if joining.events:
             changes_written.send(None)
     return ended
 
 
 def _runs(found: Iterable[Page], most: int) -> Iterator[list[Page]]:
-    """Yield some neighbours, again and again, that have no more rows than ``most``."""
+    """Yield all pages in runs of neighbours that have no more rows than ``most``."""
     run: list[Page] = []
     for page in found:
         rows = page.items + sum(one.items for one in run)
         if run and (rows > most or len(run) == MOST_PIECES):
-            if len(run) > 1:
-                yield run
+            yield run
             run = []
         run.append(page)
-    if len(run) > 1:
-        yield run
+    yield run
 
 
 @dataclass
@@ -88,7 +86,7 @@ class _Joining(Build):
             (self.page, *self.others), last = found, found[-1]
             places = self.page.position, last.position
             there = pages().filter(section=section, position__range=places)
-            self._begin(Taken())
+            self._begin()
             stored = storage.read_all(found)
             # One of them was divided, or is in error: nobody knows all that it lists.
             is_known = not any(page.error for page in found)

@@ -16,7 +16,6 @@ from typing import Any
 
 from django.db import transaction
 
-from django_sitemaps_plus.changes.events import Taken
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, refuse_disorder
 from django_sitemaps_plus.pagination.deploys import is_outdated
@@ -31,8 +30,9 @@ from .page_build import Build, can_store, note
 from .page_writer import PageWriter
 from .pages import claimed_new
 
-#: Pages of one transaction, and the seconds after which it gets no more: what a builder
-#: loses that is killed, and what requests for these pages wait for.
+#: Pages that one query looks at and one transaction builds, and the seconds after
+#: which it gets no more: what a builder loses that is killed, and what requests for
+#: these pages wait for.
 MOST, SECONDS = 20, 1.0
 
 #: A page that was built, and what was written.
@@ -68,14 +68,17 @@ class _NewPages(Build):
 
     def build(self, rows: Sequence[Page]) -> list[BuiltPage]:
         """Read rows until one page does not fit, or is bad; write those before it."""
-        self._begin(Taken())
+        self._begin()
         built: list[BuiltPage] = []
+        key_range = KeyRange.of(self.source)
         for page in rows:
-            writer = self._written(page)
-            if writer is None:
+            writer, overflow = self._write_range(*bounds_of(key_range.key, page))
+            if overflow is not None or writer.is_too_bad:
                 break
+            if not writer.items:
+                refuse_disorder(key_range, page)
             built.append((page, writer))
-            if self.clock.now() - self.read_at > SECONDS:
+            if self.clock.now() - self.clock.started_at > SECONDS:
                 break
         if not built:
             return []
@@ -86,16 +89,6 @@ class _NewPages(Build):
         for (page, _), values in zip(done, written, strict=True):
             note(page, values)
         return done
-
-    def _written(self, page: Page) -> PageWriter | None:
-        """Return the page written; None if it has to be split, or its rows are bad."""
-        lower, upper = bounds_of(KeyRange.of(self.source).key, page)
-        writer, overflow = self._write_range(lower, upper)
-        if overflow is not None or writer.is_too_bad:
-            return None
-        if not writer.items:
-            refuse_disorder(KeyRange.of(self.source), page)
-        return writer
 
     def _commit_all(self, built: Sequence[BuiltPage]) -> list[dict[str, Any]]:
         """

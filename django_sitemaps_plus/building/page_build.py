@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +25,7 @@ from django.db import connections, transaction
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.assignment import unassign
-from django_sitemaps_plus.changes.events import Comparison, Taken, take
+from django_sitemaps_plus.changes.events import Taken, events_between
 from django_sitemaps_plus.changes.hints import LATE
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.changes.related import verify_states
@@ -40,14 +41,8 @@ from django_sitemaps_plus.pagination.bounds import (
 )
 from django_sitemaps_plus.pagination.deploys import note_definition
 from django_sitemaps_plus.pagination.models import Page, writing
-from django_sitemaps_plus.pagination.queries import (
-    LEASE,
-    lease,
-    ledger,
-    pages,
-    sections,
-)
-from django_sitemaps_plus.prepared import run_all
+from django_sitemaps_plus.pagination.queries import LEASE, lease, ledger, sections
+from django_sitemaps_plus.prepared import Step, run_all
 from django_sitemaps_plus.protocol.dates import LATEST
 from django_sitemaps_plus.rendering.digest import Definition, definition, version
 from django_sitemaps_plus.rendering.listing import (
@@ -64,19 +59,15 @@ from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import SiteAddress
 from django_sitemaps_plus.storing import storage
-from django_sitemaps_plus.storing.bad_rows import (
-    formerly_bad,
-    labels_of,
-    log_bad,
-    note_error,
-    shown,
-)
+from django_sitemaps_plus.storing.bad_rows import are_known, log_bad, note_error, shown
 from django_sitemaps_plus.storing.freshness import Served, read_page, watch_of
 from django_sitemaps_plus.storing.storage import StoredBytes
 
 from .page_writer import PageWriter
 
 logger = logging.getLogger("django_sitemaps_plus")
+
+_Kind = UrlChange.Kind
 
 #: Pieces into which a page is split at once. What is left over is built later; what is
 #: new in so many pages is left to crawlers.
@@ -95,9 +86,8 @@ def can_store(source: SectionSource) -> bool:
     are, unless both are in that one: what it read may never be committed.
     """
     rows, own = definition(source).database, ledger()
-    if rows == own:
-        return True
-    return not any(connections[alias].in_atomic_block for alias in (rows, own))
+    is_open = any(connections[alias].in_atomic_block for alias in (rows, own))
+    return rows == own or not is_open
 
 
 def note(page: Page, values: Mapping[str, Any]) -> None:
@@ -133,14 +123,12 @@ class Build:
     page: Page
     progress: Callable[[], object]
     asked: bool
-    #: The page's changes, if they were read with the page.
-    given: Taken | None = None
-    taken: Taken = field(init=False)
+    #: The page's changes, which were read before its rows.
+    taken: Taken = field(default_factory=Taken)
     #: What is stored of the page; None if it was never built, or its bytes are lost.
     former: StoredBytes | None = field(init=False)
+    #: Since before the rows were read.
     clock: Stopwatch = field(init=False)
-    #: When the rows were read, or before.
-    read_at: float = field(init=False)
     #: What happened to URLs.
     events: list[Event] = field(default_factory=list)
     #: Further pages, whose entries it takes over.
@@ -149,17 +137,14 @@ class Build:
     is_compared: bool = False
 
     def run(self) -> Served[Page]:
-        """Read what waits, then the rows; write all of it."""
+        """Read the rows, and write all of it."""
         key_range = KeyRange.of(self.source)
-        taken, page = self.given, self.page
-        if taken is None:
-            taken = take(self.source.name, page.number) if page.waits else Taken()
-        self._begin(taken)
-        writer, overflow = self._write_range(*bounds_of(key_range.key, page))
+        self._begin()
+        writer, overflow = self._write_range(*bounds_of(key_range.key, self.page))
         if overflow is not None:
             return self._split(key_range, overflow)
         if not writer.items:
-            refuse_disorder(key_range, page)
+            refuse_disorder(key_range, self.page)
         self._refuse_bad(writer)
         if self.former is not None:
             former, new = Listing(), Listing()
@@ -172,12 +157,10 @@ class Build:
         note(self.page, values)
         return self._built(self.page, writer)
 
-    def _begin(self, taken: Taken) -> None:
+    def _begin(self) -> None:
         """Read what is stored, and then what time it is: rows are read later."""
-        self.taken, checksum = taken, self.page.checksum
-        self.former = storage.read_bytes(self.page, checksum) if checksum else None
+        self.former = storage.read_bytes(self.page, self.page.checksum)
         self.clock = watch_of(self.page)
-        self.read_at = self.clock.started_at
 
     def _write_range(
         self, lower: KeyValue | None, upper: KeyValue | None
@@ -198,13 +181,12 @@ class Build:
 
     def _refuse_bad(self, writer: PageWriter) -> None:
         """Raise ``TooManyBadRows``, and note it, where something larger is wrong."""
-        try:
+        if writer.is_too_bad:
+            tally = writer.reader.tally
             kept = " The page keeps its former bytes." if self.former else ""
-            writer.refuse_bad(str(self.page), kept)
-        except TooManyBadRows as error:
-            faulty = writer.reader.tally.to_correct(writer.items)
-            note_error(self.page, str(error), faulty)
-            raise
+            error = tally.too_many(writer.items, str(self.page)) + kept
+            note_error(self.page, error, tally.to_correct(writer.items))
+            raise TooManyBadRows(error)
 
     def _log_done(self, writers: Sequence[PageWriter]) -> None:
         """Log what was seen."""
@@ -228,18 +210,17 @@ class Build:
     ) -> None:
         """Compare what was listed with what is; both may have only what differs."""
         self.is_compared = is_whole
-        comparison = Comparison(
-            former=former,
-            new=new,
-            origin=str(self.site.origin),
-            page=self.page,
-            definition=self.current.digest,
-            bad=labels_of([row for writer in writers for row in writer.bad]),
-            former_bad=formerly_bad([self.page, *self.others]),
+        bad = [row for writer in writers for row in writer.bad]
+        found = events_between(
+            former,
+            new,
+            str(self.site.origin),
+            same_definition=self.page.digest == self.current.digest,
             is_whole=is_whole,
+            is_sure=are_known(bad, [self.page, *self.others]),
             reports_removed=not self.source.is_news,
         )
-        self._add(comparison.events(), writers)
+        self._add(found, writers)
 
     def _add_saved(self, writers: Sequence[PageWriter]) -> None:
         """
@@ -254,16 +235,13 @@ class Build:
             return
         # What is new, comparing has found, in this build or another.
         keys = {k: new for k, new in self.taken.keys.items() if not (is_known and new)}
-        own = self.site.with_scheme(self.source.sitemap.protocol)
-        found = Reader(self.source, own).entries_by_key(keys) if keys else {}
+        found = Reader(self.source, self.site).entries_by_key(keys) if keys else {}
+        origin, events = str(self.site.origin), list[Event]()
         kinds = {
-            written(location, str(self.site.origin)): (
-                UrlChange.Kind.ADDED if keys[key] else UrlChange.Kind.CHANGED
-            )
+            written(location, origin): _Kind.ADDED if keys[key] else _Kind.CHANGED
             for key, entries in found.items()
             for location, _ in entries
         }
-        origin, events = str(self.site.origin), list[Event]()
         for writer in writers if kinds else ():
             # The rows were read later than the page: what that does not list waits.
             listed = entries_of(writer.stored.segment.text(), kinds.keys())
@@ -272,17 +250,17 @@ class Build:
                 if not (is_known and lastmod):
                     events.append(Event(kinds[item], location, lastmod))
         told = {event.location for event in self.events}
-        new = [one.location for one in events if one.kind == UrlChange.Kind.ADDED]
+        new = [one.location for one in events if one.kind == _Kind.ADDED]
+        again = set[str]()
         if self.is_compared and new:
             # What comparing has found meanwhile may have been saved since.
             again = url_changes.added_since(self.source.name, new, self._unknown_at)
-            events = [
-                one._replace(kind=UrlChange.Kind.CHANGED)
-                if one.location in again
-                else one
-                for one in events
-            ]
-        self._add((one for one in events if one.location not in told), writers)
+        left = [
+            one._replace(kind=_Kind.CHANGED) if one.location in again else one
+            for one in events
+            if one.location not in told
+        ]
+        self._add(left, writers)
 
     @property
     def _unknown_at(self) -> float:
@@ -314,18 +292,7 @@ class Build:
     def _commit(self, writer: PageWriter) -> dict[str, Any]:
         with transaction.atomic(using=ledger()):
             now = self._lock()
-            values = self._values(writer, self.page)
-            version = self.page, writer.checksum, writer.stored
-            is_stored = self._is_stored(writer, self.page)
-            over = [] if is_stored else storage.overwriting(*version)
-            page, *rest = run_all(
-                ledger(),
-                [writing(self.page, values), *over, *self.taken.finishing()],
-            )
-            if not page:
-                raise OvertakenError
-            if not (is_stored or any(rest[: len(over)])):
-                storage.write_bytes(*version)
+            values = self._write(self.page, writer, *self.taken.finishing())
             url_changes.write_events(self.source.name, self.events, now)
         return values
 
@@ -333,22 +300,35 @@ class Build:
         """Return whether what was written is stored, with the site's address."""
         if page.pk != self.page.pk or self.former is None:
             return False
-        same = self.former.origin == storage.address_of(self.site)
+        same = self.former.origin == self.site.base
         return same and writer.checksum == page.checksum
 
     def _is_lost(self, page: Page) -> bool:
         """Return whether a page was stored, and not as it was written."""
         return bool(page.pk == self.page.pk and page.checksum and self.former is None)
 
-    def _write(self, page: Page, writer: PageWriter, **more: Any) -> dict[str, Any]:
-        """Write a page, and its bytes unless they are stored; return its values."""
+    def _write(
+        self, page: Page, writer: PageWriter, *others: Step, **more: Any
+    ) -> dict[str, Any]:
+        """
+        Write a page, and its bytes unless they are stored; return its values.
+
+        The ``others`` are steps that go with it, on other tables.
+        """
         values = {**more, **self._values(writer, page)}
         if "checksum" in values:
             values.pop("version", None)
-        if not pages().write(page, **values):
+        version = page, writer.checksum, writer.stored
+        is_stored = self._is_stored(writer, page)
+        # Of a page that was never built there is nothing to overwrite.
+        is_over = page.checksum and not is_stored
+        over = storage.overwriting(*version) if is_over else []
+        steps = writing(page, values), *over, *others
+        is_written, *done = run_all(ledger(), steps)
+        if not is_written:
             raise OvertakenError
-        if not self._is_stored(writer, page):
-            storage.write_bytes(page, writer.checksum, writer.stored)
+        if not (is_stored or any(done[: len(over)])):
+            storage.write_all([version])
         return values
 
     def _built(self, page: Page, writer: PageWriter) -> Served[Page]:
@@ -363,19 +343,20 @@ class Build:
         seen = None if newest is None else newest.timestamp()
         # Bytes that only another version of this package writes differ are no change.
         observed = changed and page.checksum and page.digest.startswith(version())
-        moments = [seen, now if observed else None]
-        latest = max((at for at in moments if at is not None), default=None)
+        moments = [] if seen is None else [seen]
+        if observed:
+            moments.append(now)
         values: dict[str, Any] = {
             "digest": self.current.digest,
             "verified_at": now,
-            "read_at": self.read_at,
+            "read_at": self.clock.started_at,
             "entries": writer.entries,
             "items": writer.items,
             "size": writer.size,
             "newest": seen,
             "unknown_at": self._unknown_at if self.is_compared else self.clock.now(),
             "bad": len(writer.bad),
-            "problems": shown([*writer.bad, *writer.omitted]),
+            "problems": shown([*writer.bad, *writer.reader.tally.omitted.values()]),
             "error": "",
             "failures": 0,
             # The claim ends with it: another statement would be another commit.
@@ -384,8 +365,8 @@ class Build:
         }
         if not self.is_compared:
             values["searched"] = False
-        if latest is not None:
-            values["lastmod"] = latest
+        if moments:
+            values["lastmod"] = max(moments)
         if changed:
             values["checksum"] = writer.checksum
             # Last-Modified says whole seconds, rounded up. Each change has one of its
@@ -417,9 +398,8 @@ class Build:
             lowers = [key_range.key.dumps(start) for start, _ in others if start]
             writers = [writer for _, writer in others]
             self._compare_pieces(first, writers)
-            retrying(
-                ledger(), lambda: self._commit_split(owner, lowers, first, writers)
-            )
+            commit = partial(self._commit_split, owner, lowers, first, writers)
+            retrying(ledger(), commit)
         self._log_done([first, *filter(None, writers)])
         return self._built(reload(self.page.pk), first)
 
@@ -473,12 +453,12 @@ class Build:
     ) -> None:
         with transaction.atomic(using=ledger()):
             now = self._lock()
-            self._write(self.page, first, version=self.page.version + 1)
+            taken = self.taken.finishing()
+            self._write(self.page, first, *taken, version=self.page.version + 1)
             new_pages = split_after(self.page, owner, lowers)
             for page, writer in zip(new_pages, others, strict=True):
                 if writer is not None:
                     self._write(page, writer)
-            run_all(ledger(), self.taken.finishing())
-            # Of the others, that came since, the pages are looked for again.
+            # Of the other changes, that came since, the pages are looked for again.
             unassign(self.source.name, self.page.number)
             url_changes.write_events(self.source.name, self.events, now)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import logging
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from itertools import accumulate, cycle
 
 from django_sitemaps_plus.changes.models import UrlChange
 from django_sitemaps_plus.conf import get_settings
-from django_sitemaps_plus.exceptions import TooManyBadRows
 from django_sitemaps_plus.protocol.errors import EntryError, PageFull
 from django_sitemaps_plus.protocol.limits import MAX_BYTES
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK
@@ -33,16 +32,12 @@ from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from django_sitemaps_plus.storing.segments import SegmentWriter
-from django_sitemaps_plus.storing.storage import StoredBytes, address_of, entries_header
+from django_sitemaps_plus.storing.storage import StoredBytes, entries_header
 
 logger = logging.getLogger("django_sitemaps_plus")
 
 _MARK = ORIGIN_MARK.encode()
 _LONGEST = UrlChange._meta.get_field("title").max_length
-
-
-def _nowhere(block: bytes) -> None:
-    """Take what the writer writes: only the entries are stored."""
 
 
 def raises() -> bool:
@@ -95,7 +90,8 @@ class PageWriter:
         self._segment = SegmentWriter()
         self._origin = str(self.site.origin).encode()
         self._writer = UrlsetWriter(
-            _nowhere,
+            # Nowhere: only the entries are stored.
+            lambda block: None,
             max_entries=self.source.limit,
             max_bytes=MAX_BYTES,
             header=header,
@@ -107,20 +103,9 @@ class PageWriter:
         return self.reader.tally.bad
 
     @property
-    def omitted(self) -> list[BadRow]:
-        """The first rows that lack a tag, one for each reason."""
-        return list(self.reader.tally.omitted.values())
-
-    @property
     def is_too_bad(self) -> bool:
         """Whether something larger than a row is wrong."""
         return self.reader.tally.is_too_bad(self.items, self.entries)
-
-    def refuse_bad(self, page: str, kept: str = "") -> None:
-        """Raise ``TooManyBadRows`` where that is so; ``kept`` says what is served."""
-        if self.is_too_bad:
-            problem = self.reader.tally.too_many(self.items, page)
-            raise TooManyBadRows(problem + kept)
 
     def run(self, lower: KeyValue | None, upper: KeyValue | None) -> int | None:
         """
@@ -129,9 +114,7 @@ class PageWriter:
         Returns how many rows fit if not all of them do.
         """
         most = self.source.limit + allowed_bad(self.source.limit) + 1
-        return self._write(self.reader.by_key(lower, upper, most=most))
-
-    def _write(self, batches: Iterable[RowBatch]) -> int | None:
+        batches = self.reader.by_key(lower, upper, most=most)
         with self.site.rendering():
             for batch, texts in self.reader.texts(batches):
                 if batch.titles:
@@ -140,7 +123,14 @@ class PageWriter:
                 if overflow is not None:
                     return overflow
                 self.progress()
-        self._finish()
+        if Site.current().base_url:
+            # Another BASE_URL is a change of every page. The address of a Site or of a
+            # request is none: the site may have several of them at the same time.
+            self._hash.update(self._origin)
+        segment, media = self._segment.segment(), " ".join(self.source.media)
+        self.stored = StoredBytes(self.site.base, segment, self.entries, media)
+        self.size = self._writer.size
+        self.checksum = self._hash.hexdigest()[:32]
         return None
 
     def _add(self, batch: RowBatch, texts: Texts) -> int | None:
@@ -148,14 +138,12 @@ class PageWriter:
         try:
             self._add_block(texts.whole, texts.entries)
         except PageFull:
-            return self._add_one_by_one(batch, texts.each())
+            return self._add_one_by_one(batch, texts)
         self.items += len(batch.labels)
         return None
 
-    def _add_one_by_one(
-        self, batch: RowBatch, texts: Sequence[str | None]
-    ) -> int | None:
-        for index, text in enumerate(texts):
+    def _add_one_by_one(self, batch: RowBatch, texts: Texts) -> int | None:
+        for index, text in enumerate(texts.each()):
             if text is not None:
                 try:
                     self._add_block(text, entries_in_text(text))
@@ -164,9 +152,8 @@ class PageWriter:
                         return self.items
                     # Alone on its page, and still too much for it.
                     reason = "the entry is larger than a whole page may be"
-                    self.bad.append(
-                        BadRow(printable_label(batch.labels[index]), reason)
-                    )
+                    label = printable_label(batch.labels[index])
+                    self.bad.append(BadRow(label, reason))
             self.items += 1
         return None
 
@@ -204,15 +191,3 @@ class PageWriter:
 
     def _own(self, text: str) -> bytes:
         return text.encode().replace(_MARK, self._origin)
-
-    def _finish(self) -> None:
-        if Site.current().base_url:
-            # Another BASE_URL is a change of every page. The address of a Site or of a
-            # request is none: the site may have several of them at the same time.
-            self._hash.update(self._origin)
-        media = " ".join(self.source.media)
-        self.stored = StoredBytes(
-            address_of(self.site), self._segment.segment(), self.entries, media
-        )
-        self.size = self._writer.size
-        self.checksum = self._hash.hexdigest()[:32]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 from django.db import Error as DatabaseError
@@ -19,8 +19,8 @@ from django.db import connections
 from django.db.models import Max
 
 from django_sitemaps_plus.changes.assignment import assign
-from django_sitemaps_plus.changes.events import MOST_TAKEN, Taken, taken_of
-from django_sitemaps_plus.changes.queries import waiting_changes
+from django_sitemaps_plus.changes.events import Taken, take, taken_of
+from django_sitemaps_plus.changes.queries import MOST_TAKEN, waiting_changes
 from django_sitemaps_plus.changes.recorder import remembers, write_remembered
 from django_sitemaps_plus.exceptions import (
     Busy,
@@ -38,7 +38,7 @@ from django_sitemaps_plus.rendering.columns import epoch
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps.attributes import is_expression
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
+from django_sitemaps_plus.sitemaps.keys import Key, plain
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 from django_sitemaps_plus.storing import storage
@@ -151,28 +151,19 @@ def _only_own(key: Key, section: str, page: Page) -> Taken | None:
     if page.error or not is_python_ordered(key):
         return None
     lower, upper = bounds_of(key, page)
-    rows = waiting_changes(section, page.number, unassigned=True, most=MOST_TAKEN)
+    rows = waiting_changes(section, page.number, unassigned=True)
     if len(rows) == MOST_TAKEN:
         return None
     for row in rows:
-        value = key.read(row.key)
         if row.page is None:
-            is_single = value is not None and row.upto is None and not row.related
-            if not (is_single and _is_between(lower, value, upper)):
+            value = key.read(row.key)
+            if value is None or row.upto is not None or row.related:
                 return None
-            row.page = page.number
+            is_before = lower is not None and value < lower
+            is_behind = upper is not None and value >= upper
+            if is_before or is_behind:
+                return None
     return taken_of(rows)
-
-
-def _is_between(
-    lower: KeyValue | None, value: KeyValue | None, upper: KeyValue | None
-) -> bool:
-    """Return whether a key is one from ``lower`` on, and before ``upper``."""
-    return (
-        value is not None
-        and (lower is None or lower <= value)
-        and (upper is None or value < upper)
-    )
 
 
 def _fresh(source: SectionSource, page: Page) -> Served[Page] | None:
@@ -181,7 +172,7 @@ def _fresh(source: SectionSource, page: Page) -> Served[Page] | None:
 
 def stored_version(page: Page) -> Served[Page] | None:
     """Return what is stored of a page."""
-    stored = storage.read_bytes(page, page.checksum) if page.checksum else None
+    stored = storage.read_bytes(page, page.checksum)
     if stored is None:
         return None
     return Served(page, stored, page.checksum, page.changed_at)
@@ -210,26 +201,25 @@ class Claim:
         if time.monotonic() < self._renew_at:
             return
         self._renew_at = time.monotonic() + CLAIM / 3
-        try:
+        with self._logging("renewed"):
             pages().these(self.pages).renew(self._owner, CLAIM)
+
+    @contextmanager
+    def _logging(self, what: str) -> Iterator[None]:
+        try:
+            yield
         except DatabaseError as error:
-            logger.warning(
-                "The claim on page %s cannot be renewed: %s", self.pages[0], error
-            )
+            text = "The claim on page %s cannot be %s: %s"
+            logger.warning(text, self.pages[0], what, error)
 
     def __enter__(self) -> Claim:
         return self
 
     def __exit__(self, *exception: object) -> None:
         """Give it up; where the connection is lost, it ends by itself."""
-        if self.is_over:
-            return
-        try:
-            pages().these(self.pages).release(self._owner)
-        except DatabaseError as error:
-            logger.warning(
-                "The claim on page %s cannot be given up: %s", self.pages[0], error
-            )
+        if not self.is_over:
+            with self._logging("given up"):
+                pages().these(self.pages).release(self._owner)
 
 
 def claimed(page: Page) -> AbstractContextManager[Claim | None]:
@@ -265,19 +255,18 @@ def _build_or_former(
 ) -> Served[Page]:
     """Build a page and return it, or its former bytes where it cannot be built."""
     try:
-        _refuse_known_bad(source, page)
+        age = time.time() - page.verified_at
+        if page.error and 0 <= age < hold(definition(source), page.failures):
+            # That was found out a while ago.
+            raise TooManyBadRows(page.error)
         built = build(
             source, page, site, taken=taken, progress=claim.renew, asked=asked
         )
         claim.is_over = built.changed_at is not None and not built.page.claimed_by
         return built
-    except TooManyBadRows:
-        former = stored_version(reload(page.pk))
-        if former is None:
-            raise
-        return former
-    except Busy:
-        former = _former(reload(page.pk))
+    except (TooManyBadRows, Busy) as error:
+        page = reload(page.pk)
+        former = _former(page) if isinstance(error, Busy) else stored_version(page)
         if former is None:
             raise
         return former
@@ -314,6 +303,8 @@ def build(
     for _ in range(_TRIES):
         if not can_store(source) or is_outdated(page.section, current.digest):
             return _build_unstored(source, page, own)
+        if taken is None:
+            taken = take(source.name, page.number) if page.waits else Taken()
         run = Build(source, current, own, page, progress, asked, taken)
         try:
             built = run.run()
@@ -334,16 +325,9 @@ def _build_unstored(
     lower, upper = bounds_of(KeyRange.of(source).key, page)
     if writer.run(lower, upper) is not None:
         raise Busy(f"The page {page} has to be split.")
-    writer.refuse_bad(str(page))
+    if writer.is_too_bad:
+        raise TooManyBadRows(writer.reader.tally.too_many(writer.items, str(page)))
     return Served(page, writer.stored, writer.checksum, None)
-
-
-def _refuse_known_bad(source: SectionSource, page: Page) -> None:
-    """Raise ``TooManyBadRows`` where that was found out a while ago."""
-    if page.error:
-        age = time.time() - page.verified_at
-        if 0 <= age < hold(definition(source), page.failures):
-            raise TooManyBadRows(page.error)
 
 
 def _wait(
@@ -377,6 +361,7 @@ def expire(page: Page) -> None:
     page.verified_at = 0
 
 
+@PLACEHOLDER_SITE.rendering()
 def differs(source: SectionSource, page: Page) -> bool:
     """
     Return whether a page's rows are others than when it was built, by two numbers.
@@ -385,18 +370,12 @@ def differs(source: SectionSource, page: Page) -> bool:
     """
     if page.entries is None or source.key is None:
         return True
-    count, newest = _count_and_newest(source, page)
-    return count != page.items or (newest is not None and newest != page.newest)
-
-
-@PLACEHOLDER_SITE.rendering()
-def _count_and_newest(source: SectionSource, page: Page) -> tuple[int, float | None]:
     key_range = KeyRange.of(source)
     rows = key_range.rows(*bounds_of(key_range.key, page))
     lastmod = getattr(source.sitemap, "lastmod", None)
-    if not is_expression(lastmod):
-        return plain(rows).count(), None
-    newest = rows.annotate(sitemaps_plus_seen=lastmod).aggregate(
-        newest=Max("sitemaps_plus_seen")
-    )["newest"]
-    return plain(rows).count(), epoch(newest)
+    if is_expression(lastmod):
+        dated = rows.annotate(sitemaps_plus_seen=lastmod)
+        newest = epoch(dated.aggregate(at=Max("sitemaps_plus_seen"))["at"])
+        if newest is not None and newest != page.newest:
+            return True
+    return plain(rows).count() != page.items

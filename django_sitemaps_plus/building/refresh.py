@@ -144,10 +144,9 @@ def _changed(sources: Sequence[SectionSource]) -> tuple[list[_Place], list[_Plac
     marked = marked.exclude(checksum="", error="").order_by("pk")
     others = [*marked.values_list("section__name", "number"), *others]
     outdated = _outdated(sources, [*new, *others])
-    return (
-        [one for one in new if one[0] not in outdated],
-        [one for one in others if one[0] not in outdated],
-    )
+    new = [one for one in new if one[0] not in outdated]
+    others = [one for one in others if one[0] not in outdated]
+    return new, others
 
 
 def _refreshed_lately(places: Collection[_Place]) -> set[_Place]:
@@ -181,14 +180,10 @@ def _due(sources: Sequence[SectionSource]) -> list[_Place]:
 
 def _outdated(sources: Iterable[SectionSource], places: Iterable[_Place]) -> set[str]:
     """Return which sections of some pages newer code than this builds."""
-    by_name = {source.name: source for source in sources}
     names = {name for name, _ in places}
+    digests = {one.name: definition(one).digest for one in sources if one.name in names}
     rows = sections().filter(name__in=names) if names else ()
-    return {
-        row.name
-        for row in rows
-        if is_outdated(row, definition(by_name[row.name]).digest)
-    }
+    return {row.name for row in rows if is_outdated(row, digests[row.name])}
 
 
 # Rebuilding
@@ -303,8 +298,11 @@ class Leisure:
         if self._rest_until > now:
             return self._rest_until - now
         begun = time.thread_time()
-        if not self.has_lease and self._is_claimed():
-            return IN_USE
+        if not self.has_lease:
+            others = sections().filter(name="").exclude(claimed_by=self._owner)
+            if others.exclude(others.free()).exists():
+                # Another process is at it: a list would be in vain.
+                return IN_USE
         is_new = now - self._listed_at >= (IN_USE if self._others else LISTED)
         if is_new:
             self._list(sources)
@@ -328,7 +326,10 @@ class Leisure:
             name, number = (self._new if self._was_new else self._others).popleft()
             by_name = {one.name: one for one in sources}
             _rebuild(by_name[name], number, site, at_leisure=True)
-        rest = self._rest(time.thread_time() - begun, parts)
+        used = time.thread_time() - begun
+        rest = used * (parts / get_settings().BACKGROUND_SHARE - 1)
+        self._rest_until = time.monotonic() + rest
+        self._lease(rest + MARGIN)
         if is_other:
             self._other_from = self._rest_until + max(LISTED, _OTHERS_REST * rest)
         return rest
@@ -343,19 +344,6 @@ class Leisure:
         if not (self._new or self._others):
             self._others.extend(_due(sources))
         self._listed_at = time.monotonic()
-
-    def _rest(self, used: float, parts: int) -> float:
-        """Rest after so many seconds of processor time; return for how long."""
-        share = get_settings().BACKGROUND_SHARE / parts
-        rest = used * (1 / share - 1)
-        self._rest_until = time.monotonic() + rest
-        self._lease(rest + MARGIN)
-        return rest
-
-    def _is_claimed(self) -> bool:
-        """Return whether another process is at it, so that a list would be in vain."""
-        others = sections().filter(name="").exclude(claimed_by=self._owner)
-        return others.exclude(others.free()).exists()
 
     def _lease(self, seconds: float) -> bool:
         site = row_of("")

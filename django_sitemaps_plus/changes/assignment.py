@@ -67,7 +67,9 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
     bounds: Bounds | None = None
     last = 0
     while time.monotonic() < deadline:
-        rows = _unassigned(source.name, last)
+        waiting = changes(source.name).filter(page=None, pk__gt=last).order_by("pk")
+        values = waiting.values_list("pk", "key", "upto", "related")[:KEYS_AT_ONCE]
+        rows = [_Row(*row) for row in values]
         if not rows:
             return ticked or bool(last)
         bounds = bounds or Bounds.of(source, section)
@@ -103,28 +105,19 @@ def _write(
             return False
         for page, ids in by_page.items():
             changes(source.name).filter(pk__in=ids).update(page=page)
-        bounds.end_errors(by_page)
-        _mark_pages(source, others, bounds)
+        if wrong := bounds.in_error.intersection(by_page):
+            # What was saved since may correct them.
+            pages().filter(section=bounds.section, number__in=wrong).mark()
+        if others:
+            # Ranges cross pages, and the rows of pages depend on an object.
+            found_of = [_concerned(source, row, bounds) for row in others]
+            numbers = set[int]().union(*found_of)
+            marked = pages().filter(section=bounds.section)
+            if len(numbers) < len(bounds.numbers):
+                marked = marked.filter(number__in=numbers)
+            marked.mark()
+            changes().filter(pk__in=[row.pk for row in others]).delete()
     return True
-
-
-def _unassigned(name: str, after: int) -> list[_Row]:
-    rows = changes(name).filter(page=None, pk__gt=after).order_by("pk")
-    values = rows.values_list("pk", "key", "upto", "related")
-    return [_Row(*row) for row in values[:KEYS_AT_ONCE]]
-
-
-def _mark_pages(source: SectionSource, rows: Sequence[_Row], bounds: Bounds) -> None:
-    """Have the pages compared that ranges cross, or whose rows depend on an object."""
-    if not rows:
-        return
-    with transaction.atomic(using=ledger()):
-        numbers = {number for row in rows for number in _concerned(source, row, bounds)}
-        marked = pages().filter(section=bounds.section)
-        if len(numbers) < len(bounds.numbers):
-            marked = marked.filter(number__in=numbers)
-        marked.mark()
-        changes().filter(pk__in=[row.pk for row in rows]).delete()
 
 
 def _concerned(source: SectionSource, row: _Row, bounds: Bounds) -> Iterable[int]:
@@ -161,11 +154,9 @@ class Bounds:
         key = source.key
         if key is None:
             return None
-        filled = ordered(section).filter(
-            section__filled=True, section__key=key.signature
-        )
+        filled = {"section__filled": True, "section__key": key.signature}
         columns = "number", "lower", "section__next_number", "error"
-        rows = list(filled.values_list(*columns))
+        rows = list(ordered(section).filter(**filled).values_list(*columns))
         if not rows:
             return None
         lowers = [lower for _, lower, *_ in rows[1:] if lower is not None]
@@ -184,11 +175,6 @@ class Bounds:
             # There a reader cannot become a writer: to write comes first.
             return bool(rows.update(next_number=F("next_number")))
         return bool(list(rows.select_for_update().values_list("pk")))
-
-    def end_errors(self, numbers: Iterable[int]) -> None:
-        """Have pages in error built again: what was saved since may correct them."""
-        if wrong := self.in_error.intersection(numbers):
-            pages().filter(section=self.section, number__in=wrong).mark()
 
     def is_single(self, row: _Row) -> bool:
         """Return whether a change is of one key."""

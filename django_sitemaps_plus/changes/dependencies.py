@@ -105,10 +105,9 @@ class _Columns:
 
     def __init__(self, model: type[Model]) -> None:
         self.model = model
-        concrete = model._meta.concrete_model or model
-        self._tables = {concrete._meta.db_table} | {
-            parent._meta.db_table for parent in concrete._meta.get_parent_list()
-        }
+        concrete = _concrete(model)
+        lineage = [concrete, *concrete._meta.get_parent_list()]
+        self._tables = {one._meta.db_table for one in lineage}
         self.own: set[_Column] = set()
         self.others: set[_Column] = set()
         self._links: dict[str, str | None] = {}
@@ -121,18 +120,16 @@ class _Columns:
         """Add what a query joins, filters by and selects."""
         if outermost:
             self._add_paths(query)
+        expressions = [query.where, *query.annotations.values()]
         for name, join in query.alias_map.items():
+            relation = getattr(join, "filtered_relation", None)
+            expressions.append(getattr(relation, "resolved_condition", None))
             for left, right in getattr(join, "join_cols", ()):
                 parent = query.alias_map[join.parent_alias]
                 self._add(query, join.parent_alias, left, outermost)
                 self._add(query, name, right, outermost)
                 self._link(join, parent, left, right, outermost)
-        relations = [
-            getattr(join, "filtered_relation", None)
-            for join in query.alias_map.values()
-        ]
-        conditions = [getattr(found, "resolved_condition", None) for found in relations]
-        for expression in (query.where, *conditions, *query.annotations.values()):
+        for expression in expressions:
             for column in _walk(expression):
                 if isinstance(column, Query):
                     self.of_query(column, outermost=False)
@@ -156,9 +153,8 @@ class _Columns:
         else:
             # An outer query's, read from within a subquery.
             table = target.model._meta.db_table
-            (self.own if table in self._tables else self.others).add(
-                (table, target.column)
-            )
+            columns = self.own if table in self._tables else self.others
+            columns.add((table, target.column))
 
     def _add(self, query: Query, name: str, column: str, outermost: bool) -> None:
         table = query.alias_map[name].table_name
@@ -264,17 +260,14 @@ def related_tables(model: type[Model]) -> list[type[Model]]:
 
     Its proxies, the parents whose tables it extends, the children that extend it.
     """
-    concrete = model._meta.concrete_model or model
-    chain = {
-        concrete,
-        *(_concrete(parent) for parent in concrete._meta.get_parent_list()),
-    }
+    concrete = _concrete(model)
+    chain = {concrete, *concrete._meta.get_parent_list()}
     installed = apps.get_models(include_auto_created=True)
     return [
         other
         for other in dict.fromkeys([concrete, *installed])
         if _concrete(other) in chain
-        or concrete in map(_concrete, _concrete(other)._meta.get_parent_list())
+        or concrete in _concrete(other)._meta.get_parent_list()
     ]
 
 

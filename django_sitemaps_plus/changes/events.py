@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from django_sitemaps_plus.db import parts
-from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.prepared import Step
 from django_sitemaps_plus.rendering.listing import Listing, lastmod_of, location_of
 
@@ -23,10 +22,6 @@ from .queries import deleting, waiting_changes
 from .url_changes import Event
 
 _Kind = UrlChange.Kind
-
-#: Changes of a page that one build takes. The page waits for the rest, and is built
-#: again for it.
-MOST_TAKEN = 20_000
 
 
 @dataclass
@@ -46,7 +41,7 @@ class Taken:
 
 def take(section: str, page: int) -> Taken:
     """Return the changes of a page."""
-    return taken_of(waiting_changes(section, page, unassigned=False, most=MOST_TAKEN))
+    return taken_of(waiting_changes(section, page, unassigned=False))
 
 
 def taken_of(rows: Iterable[Change]) -> Taken:
@@ -60,53 +55,39 @@ def taken_of(rows: Iterable[Change]) -> Taken:
     return taken
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """What a page, or all pieces of one, listed before and what they list now."""
+def events_between(
+    former: Listing,
+    new: Listing,
+    origin: str,
+    *,
+    same_definition: bool = True,
+    is_whole: bool = True,
+    is_sure: bool = True,
+    reports_removed: bool = True,
+) -> Iterator[Event]:
+    """
+    Yield what happened to URLs, in a stable order, from one listing to the next.
 
-    #: Both may be without the entries that are the same in both.
-    former: Listing
-    new: Listing
-    #: Scheme and host of both listings.
-    origin: str
-    #: The page as it was built before, and the definition of the running code.
-    page: Page
-    definition: str
-    #: The labels of rows that were left out for a fault: nobody knows which URLs they
-    #: have. And those known to have been left out of the former listing.
-    bad: frozenset[str] = frozenset()
-    former_bad: frozenset[str] = frozenset()
-    #: False where some pieces are yet to be built: what they list is not known.
-    is_whole: bool = True
-    #: Whether a URL that is listed no longer is an event.
-    reports_removed: bool = True
-
-    def events(self) -> Iterator[Event]:
-        """Yield what happened to URLs, in a stable order."""
-        yield from self._missing() if self.reports_removed else ()
-        for item in sorted(self.new):
-            former, rest = self.former.get(item), self.new[item]
-            if former is None and not self.is_whole:
-                # Perhaps it was there. The pieces are searched as new pages are.
-                continue
-            if former is None or self._differ(former, rest):
-                kind = _Kind.ADDED if former is None else _Kind.CHANGED
-                yield Event(kind, location_of(item, self.origin), lastmod_of(rest))
-
-    def _missing(self) -> Iterator[Event]:
+    Both are of a page, or of all pieces of one, and may be without the entries that are
+    the same in both. ``origin`` is the scheme and host of both. Without ``is_whole``
+    some pieces are yet to be built: what they list is not known. Without ``is_sure``
+    rows were left out for a fault: nobody knows which URLs they have.
+    ``reports_removed``: whether a URL that is listed no longer is an event.
+    """
+    if reports_removed:
         # Where rows were left out, or pieces are unknown, they may be there still.
-        is_known = self.is_whole and self.bad <= self.former_bad
-        kind = _Kind.REMOVED if is_known else _Kind.CHANGED
-        for item in sorted(self.former.keys() - self.new.keys()):
-            yield Event(kind, location_of(item, self.origin))
-
-    def _differ(self, former: bytes, rest: bytes) -> bool:
-        """
-        Return whether an entry says something else.
-
-        Another definition writes other entries for the same content: then only the
-        lastmod counts.
-        """
-        if self.page.digest == self.definition:
-            return former != rest
-        return lastmod_of(former) != lastmod_of(rest)
+        kind = _Kind.REMOVED if is_whole and is_sure else _Kind.CHANGED
+        for item in sorted(former.keys() - new.keys()):
+            yield Event(kind, location_of(item, origin))
+    for item in sorted(new):
+        before, rest = former.get(item), new[item]
+        if before is None:
+            # Without all pieces it was there perhaps: they are searched as new pages.
+            kind, is_event = _Kind.ADDED, is_whole
+        elif same_definition:
+            kind, is_event = _Kind.CHANGED, before != rest
+        else:
+            # Another definition writes other entries for the same content.
+            kind, is_event = _Kind.CHANGED, lastmod_of(before) != lastmod_of(rest)
+        if is_event:
+            yield Event(kind, location_of(item, origin), lastmod_of(rest))

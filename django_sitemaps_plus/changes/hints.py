@@ -85,25 +85,23 @@ def _insert(connection: Any, hints: Sequence[Hint]) -> None:
             cursor.execute(sql, [part for row in some for part in row])
 
 
-def _unhurried(vendor: str, *, alone: bool) -> str:
-    """
-    Return what is put behind a text to have PostgreSQL's commit not wait for the disk.
-
-    That takes longer than all the rest. What a crash of the server loses, half a second
-    at most, the next comparison finds. SET LOCAL would do nothing in autocommit.
-    """
-    quick = " || left(set_config('synchronous_commit', 'off', true), 0)"
-    return quick if vendor == "postgresql" and alone else ""
-
-
 @lru_cache(maxsize=64)
 def _insertion(vendor: str, count: int, *, alone: bool) -> str:
-    """Return the statement that writes so many rows, each with its site."""
+    """
+    Return the statement that writes so many rows, each with its site.
+
+    Behind the first text it tells PostgreSQL's commit not to wait for the disk, if it
+    stands ``alone``: that takes longer than all the rest. What a crash of the server
+    loses, half a second at most, the next comparison finds. SET LOCAL would do nothing
+    in autocommit.
+    """
+    quick = ""
+    if vendor == "postgresql" and alone:
+        quick = " || left(set_config('synchronous_commit', 'off', true), 0)"
     quote = "`" if vendor == "mysql" else '"'
     columns = ", ".join(f"{quote}{name}{quote}" for name in (*Hint._fields, "at"))
     rest = f"%s, %s, %s, %s, %s, {clock_sql(vendor)}"
-    first = f"(%s{_unhurried(vendor, alone=alone)}, {rest})"
-    rows = ", ".join([first, *[f"(%s, {rest})"] * (count - 1)])
+    rows = ", ".join([f"(%s{quick}, {rest})", *[f"(%s, {rest})"] * (count - 1)])
     return f"INSERT INTO sitemaps_plus_change ({columns}) VALUES {rows}"  # noqa: S608 (names)
 
 
@@ -162,8 +160,7 @@ def write_hints(hints: Sequence[Hint], *, committed: str = "") -> None:
         _keep(hints)
     else:
         # Where the user's own hangs, that is theirs to bound.
-        is_other = committed != connection.alias
-        _write(connection, hints, wait=False, is_bounded=is_other)
+        _write(connection, hints, wait=False, is_bounded=committed != connection.alias)
 
 
 def write_late() -> None:

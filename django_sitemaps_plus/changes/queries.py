@@ -28,15 +28,20 @@ def changes(section: str | None = None) -> QuerySet[Change]:
     return rows if section is None else rows.filter(section=section)
 
 
-def waiting_changes(section: str, page: int, *, unassigned: bool, most: int) -> Any:
+#: Changes of a page that one build takes. The page waits for the rest, and is built
+#: again for it.
+MOST_TAKEN = 20_000
+
+
+def waiting_changes(section: str, page: int, *, unassigned: bool) -> Any:
     """
-    Return the changes of a page, at most so many, in the order of their recording.
+    Return the changes of a page that a build takes, in the order of their recording.
 
     With ``unassigned`` those of the section that nobody has assigned to a page, too.
     """
     using = ledger()
     values = {"site": Site.current().key, "section": section, "page": page}
-    rows = _OF_PAGE.rows(using, unassigned, most, **values)
+    rows = _OF_PAGE.rows(using, unassigned, **values)
     return [Change.from_db(using, CHANGE_COLUMNS, row) for row in rows]
 
 
@@ -44,11 +49,11 @@ def waiting_changes(section: str, page: int, *, unassigned: bool, most: int) -> 
 CHANGE_COLUMNS = [field.attname for field in Change._meta.concrete_fields]
 
 
-def _of_page_query(unassigned: bool, most: int) -> Any:
+def _of_page_query(unassigned: bool) -> Any:
     own = Q(page=Slot("page"))
     own = own | Q(page=None) if unassigned else own
     rows = Change.objects.filter(own, site=Slot("site"), section=Slot("section"))
-    return select(rows.order_by("pk").values_list(*CHANGE_COLUMNS)[:most])
+    return select(rows.order_by("pk").values_list(*CHANGE_COLUMNS)[:MOST_TAKEN])
 
 
 _OF_PAGE = Prepared(_of_page_query)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from django.db import DatabaseError, router
@@ -24,13 +25,13 @@ from django_sitemaps_plus.db import (
 )
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps import tenants
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue
+from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import database_of, overridden, source
 from django_sitemaps_plus.sitemaps.site import Site, working_for
 
 from .dependencies import Dependency, dependencies, related_tables
-from .recorder import Bag, remembering
+from .recorder import Bag, Keys, remembering
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -47,6 +48,8 @@ class _Recorder:
     database: str
     #: All aliases of it.
     aliases: frozenset[str]
+    #: Whether it wants to know of deletes.
+    deletes: bool
     #: Which of ``SITES`` it belongs to; empty for the site without a name.
     site: str = ""
     #: ``Sitemap.records``, where the project's class defines it.
@@ -60,56 +63,9 @@ class _Recorder:
         is_routed = tenants.configured() is not None
         return is_routed and using == router.db_for_write(self.key.model)
 
-    def own(self, bag: Bag, instance: Model, *, created: bool = False) -> None:
-        """Remember an object that the section may list."""
-        keys = bag.keys(self.site, self.name, self.key)
-        value = key_of_instance(self.key, instance)
-        if value is not None:
-            keys.add(value, created=created)
-        elif instance.pk is not None:
-            keys.unloaded[instance.pk] = None
-
-    def of_pk(self, bag: Bag, pk: Any) -> None:
-        """Remember a row by its primary key, because something changed; None: any."""
-        keys = bag.keys(self.site, self.name, self.key)
-        if pk is None:
-            keys.whole = True
-        elif _is_primary(self.key):
-            keys.add((self.key.fields[0].to_python(pk),))
-        else:
-            keys.unloaded[pk] = None
-
-    def related(self, bag: Bag, instance: Model) -> None:
-        """Remember an object that entries of the section read."""
-        keys = bag.keys(self.site, self.name, self.key)
-        model = instance._meta.concrete_model or type(instance)
-        keys.related[model._meta.label, str(instance.pk)] = None
-
-
-def _is_primary(key: Key) -> bool:
-    return key.names == (key.model._meta.pk.attname,)
-
-
-def key_of_instance(key: Key, instance: Model) -> KeyValue | None:
-    """
-    Return the section's key of an instance, of a parent or a child model too.
-
-    None if it was not loaded, or there is none yet: nothing is asked of the database.
-    """
-    state = instance.__dict__
-    if key.is_whole and type(state.get(key.names[0])) is int:
-        return (state[key.names[0]],)
-    if all(name in state for name in key.names):
-        value = key.of(instance)
-    elif _is_primary(key):
-        value = (instance.pk,)
-    else:
-        return None
-    if None in value:
-        return None
-    return tuple(
-        known.to_python(part) for known, part in zip(key.fields, value, strict=True)
-    )
+    def keys(self, bag: Bag) -> Keys:
+        """Return the section's keys in a bag."""
+        return bag.keys(self.site, self.name, self.key)
 
 
 # Who listens to what
@@ -121,9 +77,12 @@ class _Listeners:
 
     own: list[_Recorder] = field(default_factory=list)
     related: list[tuple[_Recorder, Dependency]] = field(default_factory=list)
-    #: Those that want to know of deletes.
-    own_deletes: list[_Recorder] = field(default_factory=list)
-    related_deletes: list[tuple[_Recorder, Dependency]] = field(default_factory=list)
+
+    @property
+    def of_deletes(self) -> list[_Recorder]:
+        """Those that want to know of deletes."""
+        related = (one for one, known in self.related if known.deletes_matter)
+        return [one for one in (*self.own, *related) if one.deletes]
 
 
 _listeners: dict[type[Model], _Listeners] = {}
@@ -149,16 +108,16 @@ def connect(*, at_startup: bool = False) -> None:
         with working_for(site.unasked()):
             _listen_to_site(guard)
     for model, listeners in _listeners.items():
-        post_save.connect(_post_save, sender=model, weak=False, dispatch_uid=_UID)
+        receivers: dict[Any, Callable[..., None]] = {post_save: _remember_saved}
         # A receiver makes Django read which rows are there before it adds some.
         if not any(locks_late(one.database) for one, _ in listeners.related):
-            m2m_changed.connect(
-                _m2m_changed, sender=model, weak=False, dispatch_uid=_UID
-            )
+            receivers[m2m_changed] = _remember_relation
         # Django never tells of rows of a many-to-many relation without a model.
-        wanted = listeners.own_deletes or listeners.related_deletes
-        if wanted and not model._meta.auto_created:
-            pre_delete.connect(_pre_delete, sender=model, weak=False, dispatch_uid=_UID)
+        if listeners.of_deletes and not model._meta.auto_created:
+            receivers[pre_delete] = _remember_deleted
+        for signal, remember in receivers.items():
+            receiver = partial(_receive, remember, listeners)
+            signal.connect(receiver, sender=model, weak=False, dispatch_uid=_UID)
 
 
 def _listen_to_site(guard: Callable[[], Any]) -> None:
@@ -196,16 +155,13 @@ def _listen(name: str) -> None:
     records = getattr(sitemap, "records", None)
     own_rule = records if records and overridden(sitemap, "records") else None
     database = database_of(sitemap.items())
+    deletes, site = bool(getattr(sitemap, "record_deletes", True)), Site.current().name
     recorder = _Recorder(
-        name, found.key, database, aliases_of(database), Site.current().name, own_rule
+        name, found.key, database, aliases_of(database), deletes, site, own_rule
     )
-    deletes = bool(getattr(sitemap, "record_deletes", True))
     kin = related_tables(known.model)
     for model in kin:
-        listeners = _listeners.setdefault(model, _Listeners())
-        listeners.own.append(recorder)
-        if deletes:
-            listeners.own_deletes.append(recorder)
+        _listeners.setdefault(model, _Listeners()).own.append(recorder)
     for model, related in known.related.items():
         if model in kin and related.link == model._meta.pk.attname:
             # A child's table: the same row, of which its own save tells.
@@ -213,8 +169,6 @@ def _listen(name: str) -> None:
         for other in related_tables(model):
             listeners = _listeners.setdefault(other, _Listeners())
             listeners.related.append((recorder, related))
-            if deletes and related.deletes_matter:
-                listeners.related_deletes.append((recorder, related))
 
 
 def contended() -> set[str]:
@@ -227,8 +181,7 @@ def contended() -> set[str]:
         recorder
         for model, of in _listeners.items()
         for recorder in (
-            *of.own_deletes,
-            *(one for one, _ in of.related_deletes),
+            *of.of_deletes,
             *(one for one, _ in of.related if model._meta.auto_created),
         )
     ]
@@ -238,43 +191,58 @@ def contended() -> set[str]:
 # The receivers
 
 
-def _post_save(
+def _receive(
+    remember: Callable[..., None],
+    listeners: _Listeners,
     sender: type[Model],
-    instance: Any,
+    instance: Model,
+    *,
+    using: str = "",
+    **given: Any,
+) -> None:
+    """Remember what a signal says; where that fails, the user's own work goes on."""
+    try:
+        with remembering(using) as bag:
+            remember(bag, listeners, instance, using, **given)
+    except Exception:
+        logger.exception("A change of %s could not be recorded.", sender._meta.label)
+
+
+def _remember_saved(
+    bag: Bag,
+    listeners: _Listeners,
+    instance: Model,
+    using: str,
     *,
     created: bool = False,
     raw: bool = False,
-    using: str = "",
     update_fields: Iterable[str] | None = None,
     **kwargs: Any,
 ) -> None:
-    listeners = _listeners.get(sender)
-    if listeners is None:
-        return
-    try:
-        with remembering(using) as bag:
-            for recorder in listeners.own:
-                # A raw instance may lack what records() asks it for.
-                if recorder.concerns(using) and (
-                    raw
-                    or recorder.records is None
-                    or recorder.records(
-                        instance, created=created, update_fields=update_fields
-                    )
-                ):
-                    recorder.own(bag, instance, created=created)
-            for recorder, related in listeners.related:
-                if recorder.concerns(using) and _matters(
-                    related, instance, update_fields, created=created
-                ):
-                    _remember_related(bag, recorder, related, instance)
-    except Exception:
-        _log(sender)
+    for recorder in listeners.own:
+        # A raw instance may lack what records() asks it for.
+        if recorder.concerns(using) and (
+            raw
+            or recorder.records is None
+            or recorder.records(instance, created=created, update_fields=update_fields)
+        ):
+            recorder.keys(bag).add_instance(instance, created=created)
+    for recorder, related in listeners.related:
+        if recorder.concerns(using) and _matters(
+            related, instance, update_fields, created=created
+        ):
+            keys = recorder.keys(bag)
+            key = instance.__dict__.get(related.link) if related.link else None
+            if key is not None:
+                keys.add_pk(key)
+            # Where the former row is known, or whose entries have to be built again.
+            model = instance._meta.concrete_model or type(instance)
+            keys.related[model._meta.label, str(instance.pk)] = None
 
 
 def _matters(
     related: Dependency,
-    instance: Any,
+    instance: Model,
     update_fields: Iterable[str] | None,
     *,
     created: bool,
@@ -290,66 +258,42 @@ def _matters(
     )
 
 
-def _remember_related(
-    bag: Bag, recorder: _Recorder, related: Dependency, instance: Any
-) -> None:
-    if related.link is not None:
-        key = instance.__dict__.get(related.link)
-        if key is not None:
-            recorder.of_pk(bag, key)
-    # Where the former row is known, or whose entries have to be built again.
-    recorder.related(bag, instance)
-
-
-def _pre_delete(
-    sender: type[Model], instance: Any, *, using: str = "", **kwargs: Any
-) -> None:
-    listeners = _listeners.get(sender)
-    if listeners is None:
-        return
-    try:
-        with remembering(using) as bag:
-            for recorder in listeners.own_deletes:
-                if recorder.concerns(using):
-                    recorder.own(bag, instance)
-            for recorder, related in listeners.related_deletes:
-                if recorder.concerns(using):
-                    _remember_deleted(bag, recorder, related, instance)
-    except Exception:
-        _log(sender)
-
-
 def _remember_deleted(
-    bag: Bag, recorder: _Recorder, related: Dependency, instance: Any
+    bag: Bag, listeners: _Listeners, instance: Model, using: str, **kwargs: Any
 ) -> None:
-    link = related.link
-    if link is None or link not in instance.__dict__:
-        recorder.of_pk(bag, None)
-    elif (key := instance.__dict__[link]) is not None:
-        recorder.of_pk(bag, key)
+    for recorder in listeners.own:
+        if recorder.deletes and recorder.concerns(using):
+            recorder.keys(bag).add_instance(instance)
+    for recorder, related in listeners.related:
+        is_wanted = recorder.deletes and related.deletes_matter
+        if is_wanted and recorder.concerns(using):
+            link = related.link
+            if link is None or link not in instance.__dict__:
+                recorder.keys(bag).whole = True
+            elif (key := instance.__dict__[link]) is not None:
+                recorder.keys(bag).add_pk(key)
 
 
-def _m2m_changed(
-    sender: type[Model],
-    instance: Any,
+def _remember_relation(
+    bag: Bag,
+    listeners: _Listeners,
+    instance: Model,
+    using: str,
     *,
     action: str = "",
     model: type[Model] = Model,
     pk_set: set[Any] | None = None,
-    using: str = "",
     **kwargs: Any,
 ) -> None:
-    listeners = _listeners.get(sender)
-    if listeners is None or action not in ("post_add", "post_remove", "pre_clear"):
+    if action not in ("post_add", "post_remove", "pre_clear"):
         return
-    try:
-        with remembering(using) as bag:
-            for recorder, related in listeners.related:
-                if recorder.concerns(using):
-                    for pk in _concerned(recorder, related, instance, model, pk_set):
-                        recorder.of_pk(bag, pk)
-    except Exception:
-        _log(sender)
+    for recorder, related in listeners.related:
+        if recorder.concerns(using):
+            pks = _concerned(recorder, related, instance, model, pk_set)
+            if pks is None:
+                recorder.keys(bag).whole = True
+            for pk in pks or ():
+                recorder.keys(bag).add_pk(pk)
 
 
 def _concerned(
@@ -358,15 +302,10 @@ def _concerned(
     instance: Model,
     model: type[Model],
     pk_set: set[Any] | None,
-) -> Iterable[Any]:
-    """Return the rows whose many-to-many relation changed; None for any row."""
+) -> Iterable[Any] | None:
+    """Return the rows whose many-to-many relation changed; None for any."""
     kin = related_tables(recorder.key.model)
     here, there = type(instance) in kin, model in kin
     if related.link is None or here == there or (there and pk_set is None):
-        return [None]
+        return None
     return [instance.pk] if here else pk_set or ()
-
-
-def _log(sender: type[Model]) -> None:
-    """Log what went wrong: the user's own work goes on."""
-    logger.exception("A change of %s could not be recorded.", sender._meta.label)

@@ -17,6 +17,7 @@ from typing import Any
 from weakref import ref
 
 from django.db import connections, transaction
+from django.db.models import Model
 
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
@@ -26,7 +27,7 @@ from .hints import MOST_KEYS, Hint, database, write_hints
 
 
 @dataclass
-class _Keys:
+class Keys:
     """The keys of one section that a transaction changed."""
 
     key: Key
@@ -58,13 +59,40 @@ class _Keys:
             self.whole = True
             self.singles.clear()
 
+    def add_instance(self, instance: Model, *, created: bool = False) -> None:
+        """
+        Add the key of an instance, of a parent or a child model too.
+
+        Its primary key where the key was not loaded: nothing is asked of the database.
+        """
+        key, state = self.key, instance.__dict__
+        if key.is_whole and type(state.get(key.names[0])) is int:
+            self.add((state[key.names[0]],), created=created)
+            return
+        is_loaded = all(name in state for name in key.names)
+        value = key.of(instance) if is_loaded else key.of_pk(instance.pk)
+        if value is not None and None not in value:
+            parts = zip(key.fields, value, strict=True)
+            known = tuple(column.to_python(part) for column, part in parts)
+            self.add(known, created=created)
+        elif instance.pk is not None:
+            self.unloaded[instance.pk] = None
+
+    def add_pk(self, pk: Any) -> None:
+        """Add the key of a row by its primary key."""
+        value = self.key.of_pk(pk)
+        if value is not None:
+            self.add(value)
+        else:
+            self.unloaded[pk] = None
+
     def _widen(self, *values: KeyValue) -> None:
         """Have one range hold what is known so far, and more."""
         every = [*self.singles, *(self.span or ()), *values]
         self.span = min(every), max(every)
         self.singles.clear()
 
-    def update(self, other: _Keys) -> None:
+    def update(self, other: Keys) -> None:
         """Add the keys of a savepoint within."""
         self.unloaded.update(other.unloaded)
         self.related.update(other.related)
@@ -109,22 +137,13 @@ class Bag:
     transaction that is rolled back.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_at",
-        "connection",
-        "is_over",
-        "savepoints",
-        "sections",
-    )
-
     def __init__(self, connection: Any, savepoints: list[str] | None = None) -> None:
         self.connection = connection
         #: The savepoints that are open around it; None: it serves none at the moment.
         self.savepoints = savepoints
         #: By the tenant's key, the name of the site, empty for the one without, and the
         #: name of the section.
-        self.sections: dict[tuple[str, str, str], _Keys] = {}
+        self.sections: dict[tuple[str, str, str], Keys] = {}
         #: Where it stood among the callbacks.
         self._at = len(connection.run_on_commit)
         #: Whether it was called: in a ``TestCase`` the transaction goes on then.
@@ -158,12 +177,12 @@ class Bag:
                 return True
         return False
 
-    def keys(self, site: str, section: str, key: Key) -> _Keys:
+    def keys(self, site: str, section: str, key: Key) -> Keys:
         """Return the keys of a section."""
         name = tenants.current_tenant_key(), site, section
         found = self.sections.get(name)
         if found is None:
-            found = self.sections[name] = _Keys(key, self.connection.alias)
+            found = self.sections[name] = Keys(key, self.connection.alias)
         return found
 
     def take(self, other: Bag) -> None:

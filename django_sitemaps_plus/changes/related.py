@@ -131,15 +131,10 @@ def _states_of(
 
 def _state(section: SectionSource, related: Dependency, row: tuple[Any, ...]) -> str:
     if related.link:
-        return "" if row[0] is None else _key_text(section.key, row[0])
+        key, pk = section.key, row[0]
+        value = None if key is None or pk is None else key.of_pk(pk)
+        return key.dumps(value) if key and value else ""
     return hashlib.blake2b(repr(row).encode(), digest_size=16).hexdigest()
-
-
-def _key_text(key: Key | None, pk: Any) -> str:
-    """Return the key of a row by its primary key; empty if they are not the same."""
-    if key is None or key.names != (key.model._meta.pk.attname,):
-        return ""
-    return key.dumps((key.fields[0].to_python(pk),))
 
 
 def _dependent_rows(

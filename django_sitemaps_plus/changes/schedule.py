@@ -62,12 +62,9 @@ def _crossed(
     moment, later = _shifted(moment)
     # What expired is not among the items any more.
     rows = key.model._base_manager.using(database_of(source.sitemap.items()))
-    found = rows.annotate(**{alias(name): moment}).filter(
-        **{
-            f"{alias(name)}__gt": _datetime(since) - later,
-            f"{alias(name)}__lte": _datetime(now) - later,
-        }
-    )
+    column, after, until = alias(name), _datetime(since) - later, _datetime(now) - later
+    crossed = {f"{column}__gt": after, f"{column}__lte": until}
+    found = rows.annotate(**{column: moment}).filter(**crossed)
     keys = list(key.values(found).order_by()[: MOST_KEYS + 1])
     if len(keys) > MOST_KEYS:
         return [Hint(source.name, site=Site.current().key)]

@@ -16,7 +16,6 @@ from django_sitemaps_plus.sitemaps.site import Site, working_for
 
 from .dependencies import dependencies, related_tables
 from .hints import MOST_KEYS
-from .receivers import key_of_instance
 from .recorder import remembering
 
 logger = logging.getLogger("django_sitemaps_plus")
@@ -38,11 +37,8 @@ def touch(changed: QuerySet[Any] | type[Model] | Model) -> None:
                             continue
                 except Exception:
                     # Another section's, and the user's own work goes on.
-                    logger.exception(
-                        "A change of %s could not be recorded for the section %r.",
-                        model._meta.label,
-                        name,
-                    )
+                    text = "A change of %s could not be recorded for the section %r."
+                    logger.exception(text, model._meta.label, name)
                     continue
                 _remember(section, key, changed)
 
@@ -56,27 +52,19 @@ def _reads(section: SectionSource, key: Key, model: type[Model]) -> bool:
     return any(model in related_tables(other) for other in related)
 
 
-def _keys_of(key: Key, changed: Any, database: str) -> list[KeyValue] | None:
-    """Return the keys of what was changed; None stands for any."""
-    if _model_of(changed) not in related_tables(key.model):
-        return None
-    if isinstance(changed, QuerySet):
-        return _keys(key, changed.using(database))
-    if isinstance(changed, Model):
-        value = key_of_instance(key, changed)
-        return [] if value is None else [value]
-    return None
-
-
 def _remember(section: SectionSource, key: Key, changed: Any) -> None:
-    values = _keys_of(key, changed, section.database)
+    is_own = _model_of(changed) in related_tables(key.model)
+    values = None
+    if is_own and isinstance(changed, QuerySet):
+        values = _keys(key, changed.using(section.database))
     with remembering(section.database) as bag:
         keys = bag.keys(Site.current().name, section.name, key)
+        if is_own and isinstance(changed, Model):
+            keys.add_instance(changed)
+            return
         keys.whole = keys.whole or values is None
         for value in values or ():
             keys.add(value)
-        if values == [] and isinstance(changed, Model) and changed.pk is not None:
-            keys.unloaded[changed.pk] = None
 
 
 def _model_of(changed: Any) -> type[Model]:

@@ -54,31 +54,21 @@ _LOCK = Prepared(_lock_query)
 
 def write_events(section: str, events: Sequence[Event], now: float) -> None:
     """Write what happened to URLs of a section, beside the bytes that say so."""
-    site = Site.current().key
+    common = {"site": Site.current().key, "section": section, "at": now}
     rows = [
-        UrlChange(
-            site=site,
-            section=section,
-            digest=digest_of(event.location),
-            at=now,
-            **event._asdict(),
-        )
+        UrlChange(**common, digest=digest_of(event.location), **event._asdict())
         for event in events
     ]
     if len(rows) > FEW_ROWS:
         url_changes().bulk_create(rows, batch_size=ROWS)
     elif rows:
-        _insert(rows)
-
-
-def _insert(rows: Sequence[UrlChange]) -> None:
-    """Insert a few rows, by a statement that is compiled once for each count."""
-    values = {
-        f"{field.attname}{number}": getattr(row, field.attname)
-        for number, row in enumerate(rows)
-        for field in UrlChange._meta.concrete_fields
-    }
-    _INSERT.run(ledger(), len(rows), **values)
+        # By a statement that is compiled once for each count.
+        values = {
+            f"{field.attname}{number}": getattr(row, field.attname)
+            for number, row in enumerate(rows)
+            for field in UrlChange._meta.concrete_fields
+        }
+        _INSERT.run(ledger(), len(rows), **values)
 
 
 _INSERT = Prepared(partial(insert, UrlChange))

@@ -15,7 +15,7 @@ from django.db.models import Count, Max, Min, OuterRef, Q, Subquery, Sum
 
 from django_sitemaps_plus.db import is_deadlock
 from django_sitemaps_plus.exceptions import Busy
-from django_sitemaps_plus.prepared import Prepared, Slot, select
+from django_sitemaps_plus.prepared import Prepared, Slot, listed, select, slots
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site
@@ -45,13 +45,22 @@ def sections() -> SectionQuerySet:
 
 
 def sections_called(names: Collection[str]) -> Iterator[Section]:
-    """Return those of the site's sections that have some names, by SQL as it stands."""
-    places = ", ".join(["%s"] * len(names))
-    statement = (
-        f"SELECT * FROM sitemaps_plus_section WHERE site = %s AND name IN ({places})"  # noqa: S608 (placeholders)
-    )
-    rows = Section.objects.using(ledger()).raw(statement, [Site.current().key, *names])
-    return iter(rows)
+    """Return those of the site's sections that have some names."""
+    count, values = listed("name", names)
+    values["site"] = Site.current().key
+    rows = _CALLED.rows(ledger(), count, **values)
+    return (Section.from_db(ledger(), _COLUMNS, row) for row in rows)
+
+
+_COLUMNS = [field.attname for field in Section._meta.concrete_fields]
+
+
+def _called_query(names: int) -> Any:
+    rows = Section.objects.filter(site=Slot("site"), name__in=slots("name", names))
+    return select(rows.values_list(*_COLUMNS))
+
+
+_CALLED = Prepared(_called_query)
 
 
 def other_sites() -> dict[str, list[str]]:
@@ -85,8 +94,8 @@ def row_of(name: str, **defaults: Any) -> Section:
     Of several who create it at once, InnoDB may take some for deadlocked: these find
     it the next time. Raises that error where the transaction is not ours.
     """
-    for row in _SECTION.rows(ledger(), site=Site.current().key, name=name):
-        return Section.from_db(ledger(), _COLUMNS, row)
+    for row in sections_called([name]):
+        return row
     rows = sections()
     for _ in range(_TRIES):
         try:
@@ -95,17 +104,6 @@ def row_of(name: str, **defaults: Any) -> Section:
             if connections[rows.db].in_atomic_block or not is_deadlock(error):
                 raise
     return rows.get(name=name)
-
-
-_COLUMNS = [field.attname for field in Section._meta.concrete_fields]
-
-
-def _section_query() -> Any:
-    rows = Section.objects.filter(site=Slot("site"), name=Slot("name"))
-    return select(rows.values_list(*_COLUMNS))
-
-
-_SECTION = Prepared(_section_query)
 
 
 def void(section: Section, signature: str = "", *, damaged: bool = False) -> None:

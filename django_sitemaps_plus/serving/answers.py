@@ -7,12 +7,10 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 from django_sitemaps_plus import hooks
 from django_sitemaps_plus.exceptions import HookError
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
-from django_sitemaps_plus.storing.freshness import PageState, fresh_state, stored_page
+from django_sitemaps_plus.storing.freshness import fresh_state, stored_page
 
-from . import index
-from .documents import Document, former_document, page_or_former, served_document
+from . import documents, index
 from .responses import not_modified, send_document
 
 _CONDITIONS = {"HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE"}
@@ -63,48 +61,36 @@ def page(
         )
     number, place = int(text), Site.current().address_for(request)
     _refuse_other_sites(name)
-    sources = index.usable([name])
-    document: Document | None
-    if not sources:
-        document = former_document(name, number, place)
-    elif sources[0].key is None:
-        document = page_or_former(sources[0], number, place)
+    section, document = documents.usable_source(name), None
+    if section is None:
+        document = documents.former_document(name, number, place)
+    elif section.key is None:
+        document = documents.page_or_former(section, number, place)
     else:
-        [section] = sources
+        own = place.with_scheme(section.sitemap.protocol)
         asks = _CONDITIONS & request.META.keys()
         state = fresh_state(section, number) if asks else None
-        if state and (response := _not_modified(request, section, state, place, gz=gz)):
-            return response
+        # Of a page in error it depends on its bytes whether they may be sent.
+        if state and not state.error:
+            # No bytes are read of what the client has.
+            tag = own.version_tag(state.checksum)
+            if response := not_modified(request, tag, state.changed_at, gz=gz):
+                return response
         stored, is_fresh = None, False
         if state or not asks:
             stored, is_fresh = stored_page(section, number)
         if stored and is_fresh:
-            own = place.with_scheme(section.sitemap.protocol)
-            document = served_document(stored, own)
+            document = documents.served_document(stored, own)
         else:
-            document = page_or_former(section, number, place, stored)
+            document = documents.page_or_former(section, number, place, stored)
     if document is None:
         raise Http404(f"The section {name!r} has no page {number}.")
     return send_document(request, _with_ending(ending, document, place), gz=gz)
 
 
-def _not_modified(
-    request: HttpRequest,
-    section: SectionSource,
-    state: PageState,
-    site: SiteAddress,
-    *,
-    gz: bool,
-) -> HttpResponseBase | None:
-    """Return 304 if the client has a fresh page, of which no bytes are read then."""
-    # Of a page in error it depends on its bytes whether they may be sent.
-    if state.error:
-        return None
-    tag = site.with_scheme(section.sitemap.protocol).version_tag(state.checksum)
-    return not_modified(request, tag, state.changed_at, gz=gz)
-
-
-def _with_ending(ending: str, document: Document, site: SiteAddress) -> Document:
+def _with_ending(
+    ending: str, document: documents.Document, site: SiteAddress
+) -> documents.Document:
     """Return a document as it is, or what an app derives from it."""
     if ending == "xml":
         return document

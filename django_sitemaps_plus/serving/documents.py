@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
@@ -43,17 +44,21 @@ from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.listing import listed_of
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.sections import SectionSource
+from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 from django_sitemaps_plus.storing import storage
-from django_sitemaps_plus.storing.freshness import PageState, Served, fresh_pages
+from django_sitemaps_plus.storing.freshness import (
+    PageState,
+    Served,
+    is_fresh,
+    stored_pages,
+)
 from django_sitemaps_plus.storing.segments import (
     Segment,
     converted,
     gzipped,
     segment_of,
 )
-from django_sitemaps_plus.storing.storage import entries_header
 
 from .listed import FILL_SECONDS, ListedPage, log_once
 from .responses import send_document
@@ -127,7 +132,7 @@ class Document:
     def _around(self) -> tuple[bytes, bytes]:
         if self.media is None:
             return b"", b""
-        return entries_header(self.media), URLSET_FOOTER
+        return storage.entries_header(self.media), URLSET_FOOTER
 
 
 def _tag(text: bytes) -> str:
@@ -135,6 +140,19 @@ def _tag(text: bytes) -> str:
 
 
 # Pages
+
+
+def usable_source(name: str) -> SectionSource | None:
+    """Return a section if it can be used; log why it cannot."""
+    try:
+        section = source(name)
+        definition(section)
+    except Exception as error:
+        # items() may raise whatever it likes: the other sections are unaffected.
+        known = registry.sources().get(name)
+        log_once(f"The section {name!r} cannot be used.", known, error)
+        return None
+    return section
 
 
 def page_or_former(
@@ -154,10 +172,8 @@ def page_or_former(
     except (NotReady, TooManyBadRows):
         raise
     except Exception as error:
-        if has_failed(error, ledger(), item.database):
-            raise
         # items() and expressions may raise whatever they like.
-        if raises():
+        if raises() or has_failed(error, ledger(), item.database):
             raise
         text = f"Page {item.name}-{number} cannot be built."
         log_once(text, item.registered, error)
@@ -174,10 +190,8 @@ def former_document(name: str, number: int, site: SiteAddress) -> Document:
     page = rows.exclude(checksum="").first()
     former = None if page is None else stored_version(page)
     if former is not None and former.stored.entries:
-        scheme = _protocol(name)
-        return served_document(
-            replace(former, is_former=True), site.with_scheme(scheme)
-        )
+        own = _with_scheme(site, name)
+        return served_document(replace(former, is_former=True), own)
     raise UnusableError(f"Nothing is stored of the page {name}-{number}.")
 
 
@@ -190,19 +204,18 @@ def version_document(page: Page, checksum: str, site: SiteAddress) -> Document |
     stored = storage.read_bytes(page, checksum)
     if stored is None:
         return None
-    own = site.with_scheme(_protocol(page.section.name))
+    own = _with_scheme(site, page.section.name)
     return served_document(Served(page, stored, checksum, None), own)
 
 
 def version_tag(page: Page, checksum: str, site: SiteAddress) -> str:
     """Return the tag of a version of a page."""
-    own = site.with_scheme(_protocol(page.section.name))
-    return own.version_tag(checksum)
+    return _with_scheme(site, page.section.name).version_tag(checksum)
 
 
-def _protocol(name: str) -> str | None:
-    protocol: str | None = getattr(registry.sources()[name], "protocol", None)
-    return protocol
+def _with_scheme(site: SiteAddress, name: str) -> SiteAddress:
+    """Return the address that a section has, whether it can be used or not."""
+    return site.with_scheme(getattr(registry.sources()[name], "protocol", None))
 
 
 def page_document(
@@ -255,23 +268,22 @@ def rebuild_waiting(sources: Sequence[SectionSource], site: SiteAddress) -> None
 
     Many are left to the background.
     """
-    for source in sources:
-        database = definition(source).database
-        if remembers(database, source.name):
+    for one in sources:
+        database = definition(one).database
+        if remembers(database, one.name):
             write_remembered(database)
-    rows = changes().filter(section__in=[source.name for source in sources])
+    rows = changes().filter(section__in=[one.name for one in sources])
     waiting = list(rows.values_list("section", flat=True)[: _MOST_CHANGES + 1])
     if 0 < len(waiting) <= _MOST_CHANGES:
-        changed = [source for source in sources if source.name in waiting]
+        changed = [one for one in sources if one.name in waiting]
         assign_all(changed)
         address = Site.current().stored_address(site)
         refresh_all(changed, address, most=_MOST_PAGES)
 
 
 def documents_by_position(item: SectionSource, site: SiteAddress) -> Iterator[Document]:
-    """Yield all pages of a section by position, in their order, built now."""
-    for built in position_all(item, site):
-        yield _of_entries(built, item)
+    """Return all pages of a section by position, in their order, built one by one."""
+    return (_of_entries(built, item) for built in position_all(item, site))
 
 
 def _of_entries(built: Entries, item: SectionSource) -> Document:
@@ -324,14 +336,15 @@ def fresh_documents(
     pks = {item.pk: item for item in listed_pages if item.pk is not None}
     if not pks:
         return {}
-    sections = {pk: item.source for pk, item in pks.items()}
-    fresh = {}
-    for pk, served in fresh_pages(sections, or_stale=or_stale).items():
-        own = site.with_scheme(sections[pk].sitemap.protocol)
-        if served.page.error and not or_stale:
-            continue
-        fresh[pks[pk].name] = served_document(served, own)
-    return fresh
+    now, found = time.time(), {}
+    for pk, state, stored in stored_pages(pks):
+        section = pks[pk].source
+        is_wanted = or_stale or (not state.error and is_fresh(section, state, now))
+        if stored is not None and is_wanted:
+            served = Served(state, stored, state.checksum, state.changed_at)
+            own = site.with_scheme(section.sitemap.protocol)
+            found[pks[pk].name] = served_document(served, own)
+    return found
 
 
 # Several together
@@ -352,9 +365,9 @@ def joined(parts: Sequence[tuple[ListedPage, Document]]) -> Document | None:
         is_former=any(document.is_former for document in documents),
     )
     fits = whole.entries <= MAX_ENTRIES and whole.size <= MAX_BYTES
-    for source, group in groupby(parts, key=lambda pair: pair[0].source):
+    for section, group in groupby(parts, key=lambda pair: pair[0].source):
         own = sum(document.entries for _, document in group)
-        fits = fits and own <= source.most_in_one_file
+        fits = fits and own <= section.most_in_one_file
     return whole if fits else None
 
 

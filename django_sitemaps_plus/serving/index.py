@@ -15,7 +15,7 @@ import datetime as dt
 import logging
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import groupby, starmap
+from itertools import groupby
 from typing import Any
 
 from django.db import Error as DatabaseError
@@ -49,8 +49,8 @@ from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.sections import SectionSource, source
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 
-from .documents import Document, fresh_documents, joined, page_or_former
-from .listed import ListedPage, ListedPages, list_pages, log_once
+from .documents import Document, fresh_documents, joined, page_or_former, usable_source
+from .listed import ListedPage, ListedPages, list_pages
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -62,17 +62,8 @@ INCLUDE = 'path("", include("django_sitemaps_plus.urls"))'
 
 def usable(names: Iterable[str] | None = None) -> list[SectionSource]:
     """Return those sections, of some or of all, that can be used; log the others."""
-    usable_sections = []
-    for name in registry.sources() if names is None else names:
-        try:
-            section = source(name)
-            definition(section)
-            usable_sections.append(section)
-        except Exception as error:
-            # items() may raise whatever it likes: the other sections are unaffected.
-            known = registry.sources().get(name)
-            log_once(f"The section {name!r} cannot be used.", known, error)
-    return usable_sections
+    given = registry.sources() if names is None else names
+    return [one for one in map(usable_source, given) if one is not None]
 
 
 # Addresses
@@ -153,8 +144,7 @@ def _further_parts(site: SiteAddress) -> range:
     try:
         # Sections that are no longer registered are in no index.
         names = registry.sources().keys() - set(separate_news())
-        found = pages().on_site(names)
-        count = found.exclude(entries=0).count()
+        count = pages().on_site(names).exclude(entries=0).count()
         count += len(extra_sitemaps(site, in_index=True))
     except DatabaseError as error:
         logger.warning("Index files beside the first cannot be counted: %s", error)
@@ -179,9 +169,8 @@ def _written(
             own = site.with_scheme(scheme)
             first = resolve(address(own, "page", f"{name}-0"), None)
             start = f"<sitemap><loc>{escape(first.removesuffix('0.xml'))}"
-        seconds, lastmod = item.lastmod, ""
-        if item.has_newest:
-            seconds = newest_lastmod(item.source)
+        seconds = newest_lastmod(item.source) if item.has_newest else item.lastmod
+        lastmod = ""
         if seconds is not None and EARLIEST <= seconds <= latest:
             at = dt.datetime.fromtimestamp(math.floor(seconds), dt.UTC)
             lastmod = f"<lastmod>{at.isoformat()}</lastmod>"
@@ -189,11 +178,6 @@ def _written(
 
 
 # Indexes
-
-
-def _parts(listed_pages: Sequence[ListedPage | str]) -> int:
-    """Return how many index files these pages need."""
-    return max(1, math.ceil(len(listed_pages) / MAX_INDEX_ENTRIES))
 
 
 def document_of(
@@ -217,7 +201,8 @@ def document_of(
     Raises ``Filling`` while the bounds of pages are being found, and ``UnusableError``
     where a section cannot be used and was never built, or nothing could be listed.
     """
-    unusable = _unusable(name, sources)
+    wanted = {name} if name else set(registry.sources())
+    unusable = wanted.difference(item.name for item in sources)
     if not name and (news := set(separate_news())):
         sources = [item for item in sources if item.name not in news]
         unusable -= news
@@ -236,11 +221,9 @@ def document_of(
     by_section = by_section and bool(listing.indexed)
     fits_one = part == 1 and not (further or extra or by_section)
     if fits_one and _entries_wanted(name, listing):
-        if put is None:
-            bodies = _bodies(listing.pages, site)
-        else:
-            bodies = _stored_bodies(listing.pages, site)
-        if any(starmap(_is_divided, bodies)):
+        bodies = _bodies(listing.pages, site, or_stale=put is not None)
+        known = [{item.next_number, one.next_number} - {0} for item, one in bodies]
+        if any(len(numbers) > 1 for numbers in known):
             # Somebody divided a page meanwhile: these are not all entries. Once more.
             return document_of(name, sources, site, put=put, may_be_index=may_be_index)
         whole = joined(bodies)
@@ -254,23 +237,12 @@ def document_of(
     listed_pages: list[ListedPage | str] = [*listing.indexed, *further, *extra]
     if unusable and not listed_pages:
         raise _nothing_of(unusable)
-    if not 1 <= part <= _parts(listed_pages):
+    if not 1 <= part <= max(1, math.ceil(len(listed_pages) / MAX_INDEX_ENTRIES)):
         return None
     chosen = listed_pages[(part - 1) * MAX_INDEX_ENTRIES : part * MAX_INDEX_ENTRIES]
     # At most so many as an index may have; together they are some megabytes.
     written = list(_written(chosen, site))
     return Document.of(index_xml(written, stylesheet=get_settings().stylesheet))
-
-
-def _is_divided(item: ListedPage, document: Document) -> bool:
-    """Return whether a page of the section was divided since its pages were listed."""
-    return len({item.next_number, document.next_number} - {0}) > 1
-
-
-def _unusable(name: str, sources: Sequence[SectionSource]) -> set[str]:
-    """Return the sections of an address that are not among those given."""
-    wanted = {name} if name else set(registry.sources())
-    return wanted.difference(item.name for item in sources)
 
 
 def _nothing_of(unusable: Iterable[str]) -> UnusableError:
@@ -301,42 +273,28 @@ def _pages_of_unusable(names: Collection[str]) -> list[ListedPage]:
 
 
 def _bodies(
-    listed_pages: Sequence[ListedPage], site: SiteAddress
+    listed_pages: Sequence[ListedPage], site: SiteAddress, *, or_stale: bool
 ) -> list[tuple[ListedPage, Document]]:
     """
-    Return the documents of some pages.
+    Return the documents of some pages; ``or_stale``: as they are stored.
 
-    Raises what one of them raises that was never built and cannot be.
+    Raises what one of them raises that was never built and cannot be, and
+    ``UnusableError`` for one of which nothing is stored. Pages by position are built.
     """
-    bodies = []
-    fresh = fresh_documents(listed_pages, site)
-    stale = [item for item in listed_pages if item.name not in fresh]
-    built = {item.name: page_or_former(*item.place, site) for item in stale}
-    if stale and len(listed_pages) > 1:
-        # Of a page that was split, not what it shows to those who ask for it alone.
-        fresh |= fresh_documents(stale, site)
-    for item in listed_pages:
-        document = fresh.get(item.name) or built.get(item.name)
+    found = fresh_documents(listed_pages, site, or_stale=or_stale)
+    missing = [item for item in listed_pages if item.name not in found]
+    for item in missing:
+        document = None
+        if item.source.key is None or not or_stale:
+            document = page_or_former(*item.place, site)
         if document is not None:
-            bodies.append((item, document))
-    return bodies
-
-
-def _stored_bodies(
-    listed_pages: Sequence[ListedPage], site: SiteAddress
-) -> list[tuple[ListedPage, Document]]:
-    """
-    Return the documents of some pages as they are stored, whether fresh or not.
-
-    Those by position are built.
-    """
-    found = fresh_documents(listed_pages, site, or_stale=True)
-    for item in listed_pages:
-        if item.source.key is None and (built := page_or_former(*item.place, site)):
-            found[item.name] = built
-    if missing := [item for item in listed_pages if item.name not in found]:
-        raise UnusableError(f"Nothing is stored of {missing[0].name}.")
-    return [(item, found[item.name]) for item in listed_pages]
+            found[item.name] = document
+        elif or_stale:
+            raise UnusableError(f"Nothing is stored of {item.name}.")
+    if missing and len(listed_pages) > 1:
+        # Of a page that was split, not what it shows to those who ask for it alone.
+        found |= fresh_documents(missing, site)
+    return [(item, found[item.name]) for item in listed_pages if item.name in found]
 
 
 def _entries_wanted(name: str, listing: ListedPages) -> bool:
@@ -352,7 +310,7 @@ def _fit_one_file(listing: ListedPages, share: float) -> bool:
     # Most that do not fit have too many, which is quickly known.
     if _sum(own) > MAX_ENTRIES * share:
         return False
-    if listing.is_index and any(item.uncounted for item in own):
+    if listing.is_index and any(item.entries is None for item in own):
         return False
     if sum(item.size for item in own) > MAX_BYTES * share:
         return False
@@ -369,7 +327,8 @@ def _fit_one_file(listing: ListedPages, share: float) -> bool:
 def _few(items: Sequence[ListedPage], source: SectionSource, share: float) -> bool:
     """Return whether a section's entries fit one file, clearly so after an index."""
     # Those that were never counted are as full as they were divided, except the last.
-    uncounted = sum(item.uncounted for item in items[:-1]) * source.limit * FILL
+    unknown = sum(item.entries is None for item in items[:-1])
+    uncounted = unknown * source.limit * FILL
     return _sum(items) + uncounted <= source.most_in_one_file * share
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -67,11 +67,6 @@ class ListedPage(NamedTuple):
         """What the page is called."""
         return self.source.name, self.number
 
-    @property
-    def uncounted(self) -> bool:
-        """Whether nobody knows how many entries the page has."""
-        return self.entries is None
-
 
 @dataclass
 class ListedPages:
@@ -97,10 +92,8 @@ def list_pages(name: str, sources: Sequence[SectionSource]) -> ListedPages:
     """
     unusable = set[str]()
     rows = _filled_rows(name, sources, unusable)
-    listing = ListedPages(
-        is_index=name in rows and rows[name].is_index,
-        unusable=unusable,
-    )
+    is_index = name in rows and rows[name].is_index
+    listing = ListedPages(is_index, unusable=unusable)
     by_section = _stored_pages(rows, sources)
     for item in sources:
         if item.key is None:
@@ -117,7 +110,7 @@ def _stored_pages(
     """Return the pages that have rows, by the primary key of their section."""
     keyed = (item for item in sources if item.key is not None and item.name in rows)
     by_section = {rows[item.name].pk: item for item in keyed}
-    pages_of: dict[int, list[ListedPage]] = {}
+    pages_of = defaultdict[int, list[ListedPage]](list)
     values = _read(by_section)
     # More is asked only of pages that are empty.
     some_empty = any(row[4] == 0 for row in values)
@@ -129,12 +122,10 @@ def _stored_pages(
         if row.pk in by_section and firsts[row.pk] != 1:
             divide_anew(row)
     for section, pk, number, lastmod, entries, size, _ in values:
-        item = by_section[section]
-        own = pages_of.setdefault(section, [])
         if not empty.get(pk):
-            next_number, is_empty = next_numbers[section], pk in empty
-            facts = item, number, lastmod, entries, size, pk, next_number, is_empty
-            own.append(ListedPage(*facts))
+            item, next_number = by_section[section], next_numbers[section]
+            facts = item, number, lastmod, entries, size, pk, next_number, pk in empty
+            pages_of[section].append(ListedPage(*facts))
     return pages_of
 
 
@@ -192,7 +183,6 @@ def _filled_rows(
     """
     names = {name, *(item.name for item in sources)}
     try:
-        # Not compiled: that takes as long as all the rest.
         rows = {row.name: row for row in sections_called(names)}
     except DatabaseError:
         if any(item.key for item in sources) or tables_exist(ledger()):

@@ -63,10 +63,8 @@ def not_modified(
 def _conditional(
     request: HttpRequest, etag: str, changed: int | None
 ) -> HttpResponseBase | None:
-    if (
-        request.META.get("HTTP_IF_NONE_MATCH") == etag
-        and not _OTHERS & request.META.keys()
-    ):
+    is_same = request.META.get("HTTP_IF_NONE_MATCH") == etag
+    if is_same and not _OTHERS & request.META.keys():
         # As nearly all crawlers ask; the rest is left to Django.
         return HttpResponseNotModified()
     return get_conditional_response(request, etag, changed)
@@ -190,12 +188,9 @@ _NOT_NOW = "The sitemap cannot be built at the moment. Please try again later."
 
 def unavailable(reason: str = _NOT_NOW, retry_after: int = _RETRY) -> HttpResponse:
     """Return a 503: crawlers retry after so many seconds, and keep what they have."""
-    response = HttpResponse(
-        f"{reason}\n", status=503, content_type="text/plain; charset=utf-8"
-    )
-    response.headers["Retry-After"] = str(retry_after)
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    headers = {"Retry-After": str(retry_after), "Cache-Control": "no-store"}
+    kind = "text/plain; charset=utf-8"
+    return HttpResponse(f"{reason}\n", status=503, content_type=kind, headers=headers)
 
 
 def is_own(name: str, default: str) -> bool:

@@ -127,6 +127,12 @@ class Key:
         """Return the key of an instance."""
         return tuple(getattr(item, name) for name in self.names)
 
+    def of_pk(self, pk: Any) -> KeyValue | None:
+        """Return the key of a row by its primary key; None if that is another."""
+        if self.names != (self.model._meta.pk.attname,):
+            return None
+        return (self.fields[0].to_python(pk),)
+
     def labels(self, items: Iterable[Model]) -> list[Any]:
         """Return the keys of instances, as plain values if the key is one column."""
         return list(map(attrgetter(*self.names), items))

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -51,7 +51,7 @@ from . import tenants
 SCHEMES = ("http", "https")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SiteAddress:
     """Where a visitor reaches the site."""
 
@@ -137,7 +137,12 @@ class SiteAddress:
     @property
     def tag(self) -> str:
         """A short name of the address, for file names and ETags."""
-        return _tag(f"{self.origin}{self.prefix}")
+        return _tag(self.base)
+
+    @cached_property
+    def base(self) -> str:
+        """What stored bytes carry of it: scheme, host and script prefix."""
+        return f"{self.origin}{self.prefix}"
 
 
 @lru_cache(maxsize=1024)

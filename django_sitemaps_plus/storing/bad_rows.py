@@ -42,16 +42,12 @@ def note_raised(page: Page, error: Exception) -> None:
         pages().write(page, error=describe(error), verified_at=0)
 
 
-def labels_of(bad: Iterable[BadRow]) -> frozenset[str]:
-    """Return which rows were left out, as ``Page.problems`` names them."""
-    return frozenset(row.label for row in bad)
-
-
-def formerly_bad(pages: Iterable[Page]) -> frozenset[str]:
-    """Return the rows that were left out of what is stored, as far as that is known."""
+def are_known(bad: Iterable[BadRow], pages: Iterable[Page]) -> bool:
+    """Return whether what is stored of pages is without these rows, too."""
     # The rows that a failed attempt left out are not those of what is stored.
-    known = [page for page in pages if not page.error]
-    return frozenset(label for page in known for label, _ in page.left_out[: page.bad])
+    stored = [page for page in pages if not page.error]
+    known = {label for page in stored for label, _ in page.left_out[: page.bad]}
+    return all(row.label in known for row in bad)
 
 
 def shown(bad: Sequence[BadRow]) -> list[list[str]]:

@@ -9,7 +9,7 @@ and not while older code may have run that has ended since.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import itemgetter
@@ -245,23 +245,6 @@ def stored_page(
     state = _state(rows[0])
     served = Served(state, stored, state.checksum, state.changed_at)
     return served, is_fresh(section, state, now)
-
-
-def fresh_pages(
-    by_page: Mapping[int, SectionSource], *, or_stale: bool = False
-) -> dict[int, Served[PageState]]:
-    """
-    Return what some pages list now, of those that are fresh, by one statement.
-
-    The pages are given, and returned, by their primary keys, each with its section.
-    ``or_stale``: also those that are not fresh.
-    """
-    now = time.time()
-    return {
-        pk: Served(state, stored, state.checksum, state.changed_at)
-        for pk, state, stored in stored_pages(by_page)
-        if stored is not None and (or_stale or is_fresh(by_page[pk], state, now))
-    }
 
 
 def stored_pages(

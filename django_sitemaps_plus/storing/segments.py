@@ -46,29 +46,8 @@ class Compressor(Protocol):
         """Return the rest."""
 
 
-def _deflater() -> Compressor:
-    """Return a compressor that writes neither a header nor an end."""
-    made: Compressor = _library.compressobj(_LEVEL, zlib.DEFLATED, _RAW)
-    return made
-
-
-def _inflate(data: bytes, size: int) -> bytes:
-    """Return the ``size`` bytes that a ``_deflater`` made ``data`` of."""
-    # With a byte to spare, nothing is copied from a buffer that was too small.
-    text: bytes = _library.decompress(data, wbits=_RAW, bufsize=size + 1)
-    return text
-
-
 #: Returns the CRC-32 of bytes; with another's, of these behind the others.
 crc32: Callable[..., int] = _library.crc32
-
-
-# The same files are asked for again and again.
-@lru_cache(maxsize=1024)
-def crc32_combine(first: int, second: int, length: int) -> int:
-    """Return the CRC-32 of two texts; ``length`` is the second one's, in bytes."""
-    value: int = _combine(first, second, length)
-    return value
 
 
 def combine_slowly(first: int, second: int, length: int) -> int:
@@ -76,7 +55,11 @@ def combine_slowly(first: int, second: int, length: int) -> int:
     return _times(first, _power(8 * length)) ^ second
 
 
-_combine = getattr(_library, "crc32_combine", combine_slowly)
+#: Returns the CRC-32 of two texts, by theirs and the length of the second in bytes. The
+#: same files are asked for again and again.
+crc32_combine = lru_cache(maxsize=1024)(
+    getattr(_library, "crc32_combine", combine_slowly)
+)
 
 
 @lru_cache(maxsize=1024)
@@ -118,14 +101,18 @@ class Segment:
 
     def text(self) -> bytes:
         """Return the text."""
-        return _inflate(self.data + _END, self.size)
+        # With a byte to spare, nothing is copied from a buffer that was too small.
+        spared = self.size + 1
+        text: bytes = _library.decompress(self.data + _END, wbits=_RAW, bufsize=spared)
+        return text
 
 
 class SegmentWriter:
     """Compresses a text that comes in blocks into one segment."""
 
     def __init__(self) -> None:
-        self._packer = _deflater()
+        # It writes neither a header nor an end.
+        self._packer: Compressor = _library.compressobj(_LEVEL, zlib.DEFLATED, _RAW)
         self._packed: list[bytes] = []
         self._size = self._crc = 0
 

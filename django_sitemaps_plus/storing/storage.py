@@ -10,12 +10,13 @@ has damaged are as good as none.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
-from django.db import connections, router
+from django.db import connections
 from django.db.models import (
     BigIntegerField,
     Exists,
@@ -65,11 +66,15 @@ class StoredBytes:
     media: str = ""
 
     @property
+    def facts(self) -> tuple[Any, ...]:
+        """What is stored beside the bytes: what ``COLUMNS`` begin with."""
+        segment = self.segment
+        return self.origin, self.media, self.entries, segment.size, segment.crc
+
+    @property
     def crc(self) -> int:
         """The CRC-32 of all that is stored."""
-        found = self.segment
-        facts = self.origin, self.media, self.entries, found.size, found.crc
-        return crc32(found.data, crc32(repr(facts).encode()))
+        return crc32(self.segment.data, crc32(repr(self.facts).encode()))
 
     @property
     def start(self) -> str:
@@ -88,14 +93,26 @@ class StoredBytes:
 
     def for_site(self, site: SiteAddress) -> StoredBytes:
         """Return the entries with the address of ``site``."""
-        return self if self.origin == address_of(site) else _for_site(self, site)
+        return self if self.origin == site.base else _for_site(self, site)
 
     def text_for(self, site: SiteAddress) -> bytes:
-        """Return the text of the entries with the address of ``site``."""
-        text = self.segment.text()
-        if self.origin == address_of(site):
+        """
+        Return the text of the entries with the address of ``site``.
+
+        It is put only where a location begins with the other one, in an element or an
+        attribute: a title may speak of that too.
+        """
+        text, own = self.segment.text(), str(site.origin).encode()
+        if self.origin == site.base:
             return text
-        return _readdressed(text, self.origin, site)
+        at = rb"(<(?:\w+:)?(?:\w+_)?loc>|href=\"|info=\")"
+        at += re.escape(self.start.encode())
+        prefix = self.origin.removeprefix(self.start)
+        if prefix == site.prefix:
+            return re.sub(at + rb"(?=[/<\"])", rb"\g<1>" + own, text)
+        # Paths made by reverse() begin with the script prefix.
+        at += re.escape(prefix.encode())
+        return re.sub(at, rb"\g<1>" + own + site.prefix.encode(), text)
 
     def lastmods(self, site: SiteAddress) -> dict[str, str]:
         """Return the lastmods of what the page lists, by URL; may be empty."""
@@ -111,7 +128,7 @@ class StoredBytes:
 def _for_site(stored: StoredBytes, site: SiteAddress) -> StoredBytes:
     """Do so, once for whoever asks again: a full page takes 10 ms."""
     segment = segment_of(stored.text_for(site))
-    return replace(stored, origin=address_of(site), segment=segment)
+    return replace(stored, origin=site.base, segment=segment)
 
 
 def entries_header(media: Collection[str]) -> bytes:
@@ -122,60 +139,36 @@ def entries_header(media: Collection[str]) -> bytes:
 _header = lru_cache(maxsize=64)(urlset_header)
 
 
-def address_of(site: SiteAddress) -> str:
-    """Return what stored bytes carry of an address: scheme, host and script prefix."""
-    return f"{site.origin}{site.prefix}"
-
-
-def _readdressed(body: bytes, origin: str, site: SiteAddress) -> bytes:
-    """
-    Return the bytes with another address of the site.
-
-    Only where a location begins with it, in an element or an attribute: a title may
-    speak of the address too.
-    """
-    scheme, _, rest = origin.partition("://")
-    host, slash, prefix = rest.partition("/")
-    former = re.escape(f"{scheme}://{host}".encode())
-    own = str(site.origin).encode()
-    at = rb"(<(?:\w+:)?(?:\w+_)?loc>|href=\"|info=\")"
-    if f"{slash}{prefix}" != site.prefix:
-        # Paths made by reverse() begin with the script prefix.
-        moved = re.compile(at + former + re.escape(f"{slash}{prefix}".encode()))
-        return moved.sub(rb"\g<1>" + own + site.prefix.encode(), body)
-    return re.sub(at + former + rb"(?=[/<\"])", rb"\g<1>" + own, body)
-
-
 def files() -> QuerySet[PageFile]:
     """Return the stored pieces, in the database for writing."""
-    rows: QuerySet[PageFile] = PageFile.objects.using(router.db_for_write(PageFile))
-    return rows
+    return PageFile.objects.using(ledger())
 
 
 def read_bytes(page: Page, checksum: str) -> StoredBytes | None:
     """Return the bytes of a page's version; None if they are missing or damaged."""
     known, stored = page.stored
-    if checksum and known == checksum:
-        return cast(StoredBytes, stored)
-    rows = _READ.rows(ledger(), 1, page0=page.pk)
-    return bytes_of_pieces(
-        [piece for _, version, *piece in rows if version == checksum]
-    )
+    if known == checksum:
+        # Also none, of a page that was never built.
+        return cast(StoredBytes | None, stored)
+    return _read({page.pk: checksum}).get(page.pk)
 
 
-def read_all(pages: Sequence[Page]) -> dict[int, StoredBytes]:
+def read_all(pages: Iterable[Page]) -> dict[int, StoredBytes]:
     """Return the bytes of some pages' versions, as far as they are stored."""
-    if not pages:
+    return _read({page.pk: page.checksum for page in pages})
+
+
+def _read(versions: Mapping[int, str]) -> dict[int, StoredBytes]:
+    """Return the bytes of versions, of which each is given by its page."""
+    if not versions:
         return {}
-    count, values = listed("page", [page.pk for page in pages])
-    pieces: dict[tuple[int, str], list[Any]] = {}
+    count, values = listed("page", versions)
+    pieces = defaultdict[int, list[Any]](list)
     for page, checksum, *piece in _READ.rows(ledger(), count, **values):
-        pieces.setdefault((page, checksum), []).append(piece)
-    stored = {
-        page.pk: bytes_of_pieces(pieces.get((page.pk, page.checksum), ()))
-        for page in pages
-    }
-    return {page: one for page, one in stored.items() if one is not None}
+        if versions[page] == checksum:
+            pieces[page].append(piece)
+    found = {page: bytes_of_pieces(some) for page, some in pieces.items()}
+    return {page: stored for page, stored in found.items() if stored is not None}
 
 
 def _read_query(pages: int) -> Any:
@@ -210,17 +203,8 @@ def bytes_of_pieces(rows: Iterable[Sequence[Any]]) -> StoredBytes | None:
     return stored if stored.crc == stored_crc else None
 
 
-def write_bytes(page: Page, checksum: str, stored: StoredBytes) -> None:
-    """
-    Store the bytes of a page's version, and delete those of others.
-
-    To be called in the transaction that writes the page's row.
-    """
-    write_all([(page, checksum, stored)])
-
-
 def overwriting(page: Page, checksum: str, stored: StoredBytes) -> list[Step]:
-    """Return the step that does so over the only piece that there is, if it is one."""
+    """Return the step that stores a version over the only piece, if there is one."""
     if connections[ledger()].vendor == "mysql":
         return []
     [row] = _pieces(page, checksum, stored, is_small=False)
@@ -244,7 +228,12 @@ _OVERWRITE = Prepared(_overwrite_query)
 
 
 def write_all(versions: Sequence[tuple[Page, str, StoredBytes]]) -> None:
-    """Do so with versions of several pages; of new ones a stray piece may be stored."""
+    """
+    Store the bytes of some pages' versions, and delete those of others.
+
+    To be called in the transaction that writes their rows. Of a new page a stray piece
+    may be stored.
+    """
     files().filter(page__in=[page.pk for page, *_ in versions]).delete()
     is_small = connections[ledger()].vendor == "mysql"
     rows = [row for given in versions for row in _pieces(*given, is_small=is_small)]
@@ -255,18 +244,8 @@ def _pieces(
     page: Page, checksum: str, stored: StoredBytes, *, is_small: bool
 ) -> Iterator[PageFile]:
     """Yield the rows of some bytes: one, where no packet limits it."""
-    data, value = stored.segment.data, stored.crc
+    data, facts = stored.segment.data, (*stored.facts, stored.crc)
     size = PIECE if is_small else max(1, len(data))
     for part, start in enumerate(range(0, max(1, len(data)), size)):
-        yield PageFile(
-            page=page,
-            checksum=checksum,
-            origin=stored.origin,
-            media=stored.media,
-            entries=stored.entries,
-            size=stored.segment.size,
-            text_crc=stored.segment.crc,
-            crc=value,
-            part=part,
-            data=data[start : start + size],
-        )
+        columns = zip(COLUMNS, (*facts, data[start : start + size]), strict=True)
+        yield PageFile(page=page, checksum=checksum, part=part, **dict(columns))

@@ -63,7 +63,7 @@ def store(name: str, urls: list[str], *, limit: int = 10_000) -> None:
         )
         segment = segment_of(text.encode())
         stored = storage.StoredBytes(f"{BASE}/", segment, len(some))
-        storage.write_bytes(page, page.checksum, stored)
+        storage.write_all([(page, page.checksum, stored)])
 
 
 def inspect(most: int = 50, is_over: Callable[[], bool] = lambda: False) -> int | None:
