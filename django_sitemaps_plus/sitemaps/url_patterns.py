@@ -129,6 +129,24 @@ class Form:
 
     def url(self, given: Mapping[str, Any]) -> str | None:
         """Return the URL, or None where reverse() tries the next form."""
+        texts = self._texts(given)
+        url = None if texts is None else self.template % texts
+        if url is None or self.search(url) is None:
+            return None
+        if _find_unsafe(url):
+            url = quote(url, safe=SAFE)
+        return escape_leading_slashes(url)
+
+    def rules_out(self, constants: Mapping[str, Any]) -> bool:
+        """Return whether url() is None for these values, whatever the others are."""
+        try:
+            return self._texts(constants) is None
+        except Exception:
+            # reverse() lets it through: no other form is tried.
+            return False
+
+    def _texts(self, given: Mapping[str, Any]) -> dict[str, str] | None:
+        """Return values as reverse() writes them; None where it tries the next form."""
         for name, default in self.fixed:
             if given.get(name, default) != default:
                 return None
@@ -142,28 +160,7 @@ class Form:
                 texts[name] = converter.to_url(value)
             except ValueError:
                 return None
-        url = self.template % texts
-        if self.search(url) is None:
-            return None
-        if _find_unsafe(url):
-            url = quote(url, safe=SAFE)
-        return escape_leading_slashes(url)
-
-    def rules_out(self, constants: Mapping[str, Any]) -> bool:
-        """Return whether url() is None for these values, whatever the others are."""
-        for name, default in self.fixed:
-            if constants.get(name, default) != default:
-                return True
-        for name, value in constants.items():
-            if name in self.converters:
-                try:
-                    self.converters[name].to_url(value)
-                except ValueError:
-                    return True
-                except Exception:
-                    # reverse() lets it through: no other form is tried.
-                    return False
-        return False
+        return texts
 
 
 def forms_of(patterns: Iterable[UrlForm], prefix: str, shape: Shape) -> Iterator[Form]:
