@@ -305,18 +305,14 @@ def _syntax(code: CodeType) -> ast.FunctionDef | None:
         compiled = compile(source, code.co_filename, "exec", dont_inherit=True)
     except (OSError, SyntaxError, TypeError, ValueError, IndexError):
         return None
-    codes = [one for one in compiled.co_consts if isinstance(one, CodeType)]
-    # Python 3.14 has one that evaluates the annotations.
-    written = [one for one in codes if one.co_name != "__annotate__"]
-    is_same = [_content(one) for one in written] == [_content(code)]
-    return node if is_same and isinstance(node, ast.FunctionDef) else None
-
-
-def _content(code: CodeType) -> tuple[object, ...]:
-    # As texts: 1, 1.0 and True are equal.
-    constants = repr(code.co_consts)
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    return code.co_name, code.co_argcount, code.co_code, constants, names
+    # Equal, but for the place in the file, and what the rest of the file decides.
+    same = {"co_firstlineno": code.co_firstlineno, "co_linetable": code.co_linetable}
+    written = [
+        one.replace(co_flags=code.co_flags, **same)
+        for one in compiled.co_consts
+        if isinstance(one, CodeType)
+    ]
+    return node if code in written and isinstance(node, ast.FunctionDef) else None
 
 
 @dataclass(frozen=True)
