@@ -37,8 +37,8 @@ from django_sitemaps_plus.protocol.errors import printable
 from django_sitemaps_plus.rendering.columns import epoch
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.signals import changes_written
-from django_sitemaps_plus.sitemaps.attributes import is_expression
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
+from django_sitemaps_plus.sitemaps.media import is_expression
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 from django_sitemaps_plus.storing import storage

@@ -47,13 +47,13 @@ from django_sitemaps_plus.sitemaps.attributes import (
     declared_expressions,
     declared_related,
     has_expressions,
-    is_expression,
     is_method,
     item_title,
     moments,
 )
 from django_sitemaps_plus.sitemaps.classes import IMPORTED_AT, unqueryable
 from django_sitemaps_plus.sitemaps.keys import Key
+from django_sitemaps_plus.sitemaps.media import is_expression
 from django_sitemaps_plus.sitemaps.registry import AnySitemap, ambiguous_names, registry
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (

@@ -23,12 +23,8 @@ from django.utils import timezone
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.sitemaps import tenants
-from django_sitemaps_plus.sitemaps.attributes import (
-    declared,
-    is_expression,
-    is_method,
-    moments,
-)
+from django_sitemaps_plus.sitemaps.attributes import declared, is_method, moments
+from django_sitemaps_plus.sitemaps.media import is_expression
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import SectionSource, items_of, source
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site

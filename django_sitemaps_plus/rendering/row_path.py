@@ -29,12 +29,17 @@ from django_sitemaps_plus.sitemaps.attributes import (
     declared_media,
     in_language,
     is_alias,
-    is_expression,
     tags,
 )
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
-from django_sitemaps_plus.sitemaps.media import Related, is_composed, settled, slots_of
+from django_sitemaps_plus.sitemaps.media import (
+    Related,
+    is_composed,
+    is_expression,
+    settled,
+    slots_of,
+)
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
 

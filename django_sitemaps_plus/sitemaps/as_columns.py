@@ -33,11 +33,12 @@ from django.urls import reverse, reverse_lazy
 from django_sitemaps_plus.exceptions import RouteError
 from django_sitemaps_plus.protocol.extensions import MEDIA
 
-from .attributes import alias, is_expression, is_method, methods_of
+from .attributes import alias, is_method, methods_of
 from .classes import Sitemap, is_evaluated
+from .media import is_expression
 from .registry import AnySitemap
 from .routes import Route
-from .sections import object_path_reason, overridden
+from .sections import object_path_reason
 
 #: What gives an instance what its row has, as long as it is Django's.
 _OF_MODELS = (
@@ -50,8 +51,13 @@ _OF_QUERYSETS = (
     *("annotate", "_annotate", "values_list", "_values"),
 )
 #: What a sitemap may not have of its own: it would not be called.
-_OF_SITEMAPS = ("prepare_items", "get_urls_for_item", "_get", "_location")
+_OF_SITEMAPS = (
+    *("prepare_items", "get_urls_for_item", "_get", "_location"),
+    *("__getattribute__", "__getattr__"),
+)
 _OF_FIELDS = ("get_db_converters", "select_format", "get_col")
+#: In what code differs that stands elsewhere in a file, or in another one.
+_OF_PLACES = ("co_flags", "co_firstlineno", "co_linetable")
 _REQUIRED = (
     related.ForwardManyToOneDescriptor,
     related.ForwardOneToOneDescriptor,
@@ -268,10 +274,10 @@ class Methods:
             raise NotColumns(f"{item.model.__name__} has receivers of its init signals")
 
 
-def _own(cls: type, base: type, names: Sequence[str]) -> str:
-    """Return which of some attributes a class does not have from ``base``."""
+def _own(given: object, base: type, names: Sequence[str]) -> str:
+    """Return which attribute a class or an object does not have from ``base``."""
     for name in names:
-        if getattr_static(cls, name, None) is not getattr_static(base, name, None):
+        if getattr_static(given, name, None) is not getattr_static(base, name, None):
             return name
     return ""
 
@@ -305,14 +311,10 @@ def _syntax(code: CodeType) -> ast.FunctionDef | None:
         compiled = compile(source, code.co_filename, "exec", dont_inherit=True)
     except (OSError, SyntaxError, TypeError, ValueError, IndexError):
         return None
-    # Equal, but for the place in the file, and what the rest of the file decides.
-    same = {"co_firstlineno": code.co_firstlineno, "co_linetable": code.co_linetable}
-    written = [
-        one.replace(co_flags=code.co_flags, **same)
-        for one in compiled.co_consts
-        if isinstance(one, CodeType)
-    ]
-    return node if code in written and isinstance(node, ast.FunctionDef) else None
+    place: dict[str, Any] = {name: getattr(code, name) for name in _OF_PLACES}
+    codes = [one for one in compiled.co_consts if isinstance(one, CodeType)]
+    is_same = code in [one.replace(**place) for one in codes]
+    return node if is_same and isinstance(node, ast.FunctionDef) else None
 
 
 @dataclass(frozen=True)
@@ -368,10 +370,7 @@ def _rows(
         raise NotColumns(object_path_reason(sitemap))
     if not sitemap.read_columns:
         raise NotColumns("read_columns is False")
-    for name in _OF_SITEMAPS:
-        if overridden(sitemap, name):
-            raise NotColumns(f"it overrides {name}()")
-    if what := _own(type(sitemap), Sitemap, ["__getattribute__", "__getattr__"]):
+    if what := _own(sitemap, Sitemap, _OF_SITEMAPS):
         raise NotColumns(f"it overrides {what}()")
     for name in names:
         if name in MEDIA or name in vars(sitemap):

@@ -152,11 +152,14 @@ def _moved(expression: Any, start: str) -> Any:
 # Slots
 
 
+def is_expression(value: object) -> bool:
+    """Return whether ``value`` is an ORM expression."""
+    return hasattr(value, "resolve_expression") and not isinstance(value, type)
+
+
 def is_slot(value: object) -> bool:
-    """Return whether ``value`` stands for values that are read: an expression."""
-    if isinstance(value, (type, Related)):
-        return isinstance(value, Related)
-    return hasattr(value, "resolve_expression")
+    """Return whether ``value`` stands for values that are read."""
+    return isinstance(value, Related) or is_expression(value)
 
 
 def slots_of(declared: Any) -> list[Any]:
@@ -168,9 +171,7 @@ def slots_of(declared: Any) -> list[Any]:
 
 def is_composed(declared: Any) -> bool:
     """Return whether ``declared`` has slots, and is not an expression itself."""
-    if is_slot(declared):
-        return isinstance(declared, Related)
-    return bool(slots_of(declared))
+    return not is_expression(declared) and bool(slots_of(declared))
 
 
 def _parts(declared: Any) -> list[Any]:

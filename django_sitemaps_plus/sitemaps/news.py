@@ -14,8 +14,8 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.entries import News
 from django_sitemaps_plus.protocol.limits import NEWS_DAYS
 
-from .attributes import is_expression
 from .classes import ItemT, Sitemap, unqueryable
+from .media import is_expression
 from .registry import instance, registry
 
 #: How long an article is news.
