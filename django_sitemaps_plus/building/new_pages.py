@@ -18,7 +18,7 @@ from django.db import transaction
 
 from django_sitemaps_plus.changes.events import Taken
 from django_sitemaps_plus.db import retrying
-from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, refuse_disorder
+from django_sitemaps_plus.pagination.bounds import bounds_of, refuse_disorder
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger, pages
@@ -89,12 +89,12 @@ class _NewPages(Build):
 
     def _written(self, page: Page) -> PageWriter | None:
         """Return the page written; None if it has to be split, or its rows are bad."""
-        lower, upper = bounds_of(KeyRange.of(self.source).key, page)
+        lower, upper = bounds_of(self.source, page)
         writer, overflow = self._write_range(lower, upper)
         if overflow is not None or writer.is_too_bad:
             return None
         if not writer.items:
-            refuse_disorder(KeyRange.of(self.source), page)
+            refuse_disorder(self.source, page)
         return writer
 
     def _commit_all(self, built: Sequence[BuiltPage]) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from django.db import Error as DatabaseError
 from django.db import connections
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.changes.events import MOST_TAKEN, Taken, taken_of
@@ -28,7 +28,7 @@ from django_sitemaps_plus.exceptions import (
     SitemapsPlusError,
     TooManyBadRows,
 )
-from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of
+from django_sitemaps_plus.pagination.bounds import bounds_of
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.places import is_python_ordered
@@ -37,7 +37,7 @@ from django_sitemaps_plus.protocol.errors import printable
 from django_sitemaps_plus.rendering.columns import epoch
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.signals import changes_written
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
+from django_sitemaps_plus.sitemaps.keys import KeyValue, plain
 from django_sitemaps_plus.sitemaps.media import is_expression
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
@@ -120,7 +120,7 @@ def _serve(
         page = reload(page.pk)
     taken, ticks = None, definition(source).ticks
     if source.key is not None and (page.unassigned or ticks):
-        taken = None if ticks else _only_own(source.key, source.name, page)
+        taken = None if ticks else _only_own(source, page)
         if taken is None and assign(source, page.section):
             page = reload(page.pk)
     fresh = _fresh(source, page)
@@ -141,17 +141,18 @@ def _serve(
     return _former(page) or _wait(source, page, site, asked=asked)
 
 
-def _only_own(key: Key, section: str, page: Page) -> Taken | None:
+def _only_own(source: SectionSource, page: Page) -> Taken | None:
     """
     Take a page's changes, and those of the section that nobody has assigned yet.
 
     None if one of these is not the page's own, or only the rows' database can tell:
     then they have to be assigned. Also of a page in error, which that ends.
     """
+    key, name = source.paged_by, source.name
     if page.error or not is_python_ordered(key):
         return None
-    lower, upper = bounds_of(key, page)
-    rows = waiting_changes(section, page.number, unassigned=True, most=MOST_TAKEN)
+    lower, upper = bounds_of(source, page)
+    rows = waiting_changes(name, page.number, unassigned=True, most=MOST_TAKEN)
     if len(rows) == MOST_TAKEN:
         return None
     for row in rows:
@@ -331,7 +332,7 @@ def _build_unstored(
 ) -> Served[Page]:
     """Build a page to be sent; nothing of it is stored or reported."""
     writer = PageWriter(source, site)
-    lower, upper = bounds_of(KeyRange.of(source).key, page)
+    lower, upper = bounds_of(source, page)
     if writer.run(lower, upper) is not None:
         raise Busy(f"The page {page} has to be split.")
     writer.refuse_bad(str(page))
@@ -391,8 +392,7 @@ def differs(source: SectionSource, page: Page) -> bool:
 
 @PLACEHOLDER_SITE.rendering()
 def _count_and_newest(source: SectionSource, page: Page) -> tuple[int, float | None]:
-    key_range = KeyRange.of(source)
-    rows = key_range.rows(*bounds_of(key_range.key, page))
+    rows = QuerySet.order_by(source.rows(*bounds_of(source, page)))
     lastmod = getattr(source.sitemap, "lastmod", None)
     if not is_expression(lastmod):
         return plain(rows).count(), None

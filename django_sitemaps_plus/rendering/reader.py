@@ -49,12 +49,10 @@ from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
-    database_of,
     gives_entries,
     items_of,
     overridden,
     repeats,
-    rows_between,
 )
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 
@@ -164,8 +162,8 @@ class Reader:
 
         ``most`` is how many rows one query may return.
         """
-        rows, key = self._keyed_rows()
-        queryset = key.order(rows_between(rows, key, lower, upper))
+        key = self.source.paged_by
+        queryset = key.order(self.source.rows(lower, upper))
         if self._needs_objects():
             queryset = self.annotated(queryset)
             for items, labels in instances(self.source, queryset, key):
@@ -184,58 +182,49 @@ class Reader:
         wanted = declared_expressions(self.sitemap, titles=self.with_titles)
         return annotated(rows, wanted, self.sitemap)
 
-    def _keyed_rows(self) -> tuple[QuerySet[Any], Key]:
-        """Return the section's rows where they are written, and its key."""
-        key = self.source.key
-        if key is None:
-            raise TypeError(f"the section {self.source.name!r} has no key")
-        items = items_of(self.sitemap)
-        # A replica may not have received yet what was saved.
-        return items.using(database_of(items)), key
-
     def _rows(self, queryset: QuerySet[Any], key: Key, most: int) -> Iterator[RowBatch]:
         """The row path: queries on the raw cursor, until one returns too few rows."""
-        connection = connections[queryset.db]
-        routes = self.routes()
-        languages = self.source.languages
-        block = max(1, BLOCK // max(1, len(languages)))
-        rest = queryset
+        rest, vendor = queryset, connections[queryset.db].vendor
         while True:
             plan = self._plan(rest[:most], key)
             read, last = 0, None
-            with connection.cursor() as cursor:
-                cursor.execute(*plan.statement)
-                while rows := cursor.fetchmany(block):
-                    batch = plan.batch(rows, languages, routes, self._attempt)
-                    repeated = last == rows[0][: plan.key_width]
-                    if repeated or len({*batch.labels}) < len(rows):
-                        raise repeats(self.source)
-                    read, last = read + len(rows), rows[-1][: plan.key_width]
-                    yield batch
+            for rows, batch in self._batches(plan):
+                repeated = last == rows[0][: plan.key_width]
+                if repeated or len({*batch.labels}) < len(rows):
+                    raise repeats(self.source)
+                read, last = read + len(rows), rows[-1][: plan.key_width]
+                yield batch
             if read < most or last is None:
                 return
-            rest = queryset.filter(key.after(plan.key(last), connection.vendor))
+            rest = queryset.filter(key.after(plan.key(last), vendor))
+
+    def _batches(
+        self, plan: RowPlan
+    ) -> Iterator[tuple[Sequence[tuple[Any, ...]], RowBatch]]:
+        """Yield what the statement of a plan returns: some rows, and their batch."""
+        languages = self._languages
+        block = max(1, BLOCK // max(1, len(languages)))
+        with connections[plan.using].cursor() as cursor:
+            cursor.execute(*plan.statement)
+            while rows := cursor.fetchmany(block):
+                yield rows, plan.batch(rows, languages, self.routes, self._attempt)
 
     def of_keys(
         self, keys: Sequence[KeyValue]
     ) -> Iterator[tuple[KeyValue, str | None]]:
         """Yield those of some keys that are listed, with their text; None if bad."""
-        rows, key = self._keyed_rows()
-        rows = QuerySet.order_by(rows).filter(key.among(keys))
+        key, read = self.source.paged_by, list[KeyValue]()
+        rows = QuerySet.order_by(self.source.rows()).filter(key.among(keys))
+        batches = list[RowBatch]()
         if self._needs_objects():
             objects = list(self.annotated(rows))
-            read = [key.of(item) for item in objects]
-            batches: Iterable[RowBatch] = self.objects(objects, read)
+            read += map(key.of, objects)
+            batches += self.objects(objects, read)
         else:
             plan = self._plan(rows, key)
-            with connections[rows.db].cursor() as cursor:
-                cursor.execute(*plan.statement)
-                raw = cursor.fetchall()
-            if not raw:
-                return
-            read = [plan.key(row[: plan.key_width]) for row in raw]
-            languages, routes = self.source.languages, self.routes()
-            batches = [plan.batch(raw, languages, routes, self._attempt)]
+            for some, batch in self._batches(plan):
+                read += [plan.key(row[: plan.key_width]) for row in some]
+                batches.append(batch)
         texts = [text for _, some in self.texts(batches) for text in some.each()]
         yield from zip(read, texts, strict=True)
 
@@ -248,8 +237,7 @@ class Reader:
         The section is paged by key. Rows that it does not list, and bad ones, are
         missing.
         """
-        key = self.source.key
-        assert key is not None  # noqa: S101 (for the type checker: asked by the caller)
+        key = self.source.paged_by
         given = (one for text in sorted(texts) if (one := key.read(text)) is not None)
         found: dict[str, Sequence[tuple[str, bytes]]] = {}
         with self.site.rendering():
@@ -271,8 +259,9 @@ class Reader:
             textual=textual,
         )
 
+    @cached_property
     def routes(self) -> dict[str | None, CompiledRoute]:
-        """Compile the section's route in each of its languages."""
+        """The section's route, compiled in each of its languages."""
         location = getattr(self.read_as.sitemap, "location", None)
         return self._compiled(location) if isinstance(location, Route) else {}
 
@@ -303,19 +292,12 @@ class Reader:
         size = self.source.items_per_page
         rows = self.source.items()[(page - 1) * size : page * size]
         if self.read_as.expressions and not self._needs_objects():
-            yield from self._sliced(rows)
+            # Their dates as a view's headers need them.
+            plan = self._plan(rows, key_of(rows, "pk"), textual=False)
+            yield from (batch for _, batch in self._batches(plan))
             return
         for chunk in parts(rows, OBJECTS_AT_ONCE):
             yield from self.objects(chunk, [_shown(item) for item in chunk])
-
-    def _sliced(self, rows: QuerySet[Any]) -> Iterator[RowBatch]:
-        """Yield the rows of a slice, their dates as a view's headers need them."""
-        plan = self._plan(rows, key_of(rows, "pk"), textual=False)
-        languages, routes = self._languages, self.routes()
-        with connections[rows.db].cursor() as cursor:
-            cursor.execute(*plan.statement)
-            while some := cursor.fetchmany(BLOCK):
-                yield plan.batch(some, languages, routes, self._attempt)
 
     def _contrib_page(self, page: int) -> Iterator[RowBatch]:
         """Yield what ``get_urls()`` returns, for a class that overrides its hooks."""

@@ -34,7 +34,7 @@ from django_sitemaps_plus.exceptions import (
     TooManyBadRows,
     UnusableError,
 )
-from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, fill
+from django_sitemaps_plus.pagination.bounds import bounds_of, fill
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger, pages, sections
 from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES
@@ -399,6 +399,6 @@ def rows_of_page(
         if isinstance(page, int):
             batches = reader.by_position(page)
         else:
-            bounds = bounds_of(KeyRange.of(source).key, page)
+            bounds = bounds_of(source, page)
             batches = reader.by_key(*bounds, most or source.limit)
         yield from islice(reader.lastmods(batches), most)

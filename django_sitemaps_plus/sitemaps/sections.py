@@ -62,6 +62,27 @@ class SectionSource:
     registered: Any = field(default=None, compare=False)
     site: str = field(default="", compare=False)
 
+    @property
+    def paged_by(self) -> Key:
+        """The key that divides it into pages; ``TypeError`` for one by position."""
+        if self.key is None:
+            raise TypeError(f"The section {self.name!r} is paged by position.")
+        return self.key
+
+    def rows(
+        self, lower: KeyValue | None = None, upper: KeyValue | None = None
+    ) -> QuerySet[Any]:
+        """Return its rows from ``lower`` to before ``upper``; None means no bound."""
+        items = items_of(self.sitemap)
+        # Where they are written: a replica may not have received yet what was saved.
+        rows: QuerySet[Any] = items.using(database_of(items))
+        vendor = connections[rows.db].vendor
+        if lower is not None:
+            rows = rows.filter(self.paged_by.from_(lower, vendor))
+        if upper is not None:
+            rows = rows.filter(self.paged_by.before(upper, vendor))
+        return rows
+
     def context(
         self, site: SiteAddress, language: str | None = None
     ) -> AbstractContextManager[None]:
@@ -290,18 +311,6 @@ def object_path_reason(sitemap: AnySitemap) -> str:
 def database_of(items: Any) -> str:
     """Return the database in which the rows of a queryset are written."""
     return items._db or router.db_for_write(items.model)
-
-
-def rows_between(
-    queryset: QuerySet[Any], key: Key, lower: KeyValue | None, upper: KeyValue | None
-) -> QuerySet[Any]:
-    """Return the rows from ``lower`` to before ``upper``; None means no bound."""
-    vendor = connections[queryset.db].vendor
-    if lower is not None:
-        queryset = queryset.filter(key.from_(lower, vendor))
-    if upper is not None:
-        queryset = queryset.filter(key.before(upper, vendor))
-    return queryset
 
 
 def repeats(source: SectionSource) -> ConfigurationError:
