@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -78,23 +78,6 @@ class FailedValue:
     """In place of a value that could not be had, and which an entry can do without."""
 
     reason: str
-
-
-class Locations(Protocol):
-    """Where the locations of a batch come from, in one language."""
-
-    def bulk(self) -> Pieces | None:
-        """
-        Return all locations as escaped pieces; None if some may be illegal.
-
-        They are not too long behind any origin, but may be too short.
-        """
-
-    def exact(self, index: int, origin: Origin) -> str:
-        """Return one location, as a path if it is on ``origin``; raises if illegal."""
-
-    def is_part(self, index: int) -> bool:
-        """Return whether one is of a part of a page, which is listed once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +194,12 @@ class LastmodColumn:
         if len(joined) >= 20 * len(texts):
             # Some have decimals.
             texts = [text[:19] for text in texts]
-        return (texts, suffix) if self.exist or _exist(texts, read) else None
+        if not self.exist:
+            try:
+                deque(map(read, texts), maxlen=0)  # SQLite stores a 30th of February
+            except ValueError:
+                return None
+        return texts, suffix
 
     def _formatted(self) -> tuple[Sequence[str], str] | None:
         """Format times in UTC, which is what the ORM returns."""
@@ -237,16 +225,8 @@ class LastmodColumn:
         if self.form != "python" and value.startswith(_ZERO_DATE):
             return None
         if self.form == "stamp":
-            value = _parse_stamp(value, self.zone)
+            value = parse_datetime(value) or value
         return w3c(value, self.zone)
-
-
-def _parse_stamp(text: str, zone: dt.tzinfo) -> dt.datetime | str:
-    """Read the database's text of a date and time; return any other text as it is."""
-    parsed = parse_datetime(text)
-    if parsed is None:
-        return text
-    return parsed.replace(tzinfo=zone) if parsed.tzinfo is None else parsed
 
 
 def _joined(values: Sequence[Any]) -> str | None:
@@ -270,15 +250,6 @@ def _have_shapes(joined: str, shapes: frozenset[bytes]) -> bool:
     return shapes.issuperset(lines[:-1].split(b"\n"))
 
 
-def _exist(texts: Sequence[str], read: Callable[[str], object]) -> bool:
-    """Return whether all texts can be read: SQLite stores a 30th of February too."""
-    try:
-        deque(map(read, texts), maxlen=0)
-    except ValueError:
-        return False
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Constant(Sequence[Any]):
     """The column of an attribute that is the same for all items."""
@@ -295,6 +266,13 @@ class Constant(Sequence[Any]):
     def __getitem__(self, index: Any) -> Any:
         return self.value
 
+
+#: Where the locations of a batch come from, in one language. ``bulk()`` returns all as
+#: escaped pieces, not too long behind any origin, but perhaps too short; or None, if
+#: some may be illegal. ``exact()`` returns one, as a path if it is on ``origin``, and
+#: raises if it is illegal; ``is_part()`` whether it is of a part of a page, which is
+#: listed once.
+Locations: TypeAlias = RouteLocations | TextLocations
 
 #: What people call some items: a column for each of their entries, or one for all.
 Titles: TypeAlias = Sequence[Sequence[Any]]
