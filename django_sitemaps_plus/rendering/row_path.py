@@ -227,20 +227,15 @@ class RowPlan:
                 for language in languages
             }
         names = [alias("location", parameter) for parameter in location.expressions]
-        if not names:
-            # A route of constants: the same text for every row.
-            length = len(columns[0])
-            return {
-                language: TextLocations([routes[language].exact(())] * length)
-                for language in languages
-            }
-        return {
-            language: RouteLocations(
-                routes[language],
-                [self._selected(name, columns, language) for name in names],
-            )
-            for language in languages
-        }
+        found: dict[str | None, Locations] = {}
+        for language in languages:
+            values = [self._selected(name, columns, language) for name in names]
+            found[language] = RouteLocations(routes[language], values)
+            if not names:
+                # A route of constants: the same text for every row.
+                text = routes[language].exact(())
+                found[language] = TextLocations([text] * len(columns[0]))
+        return found
 
     def _media(
         self,
