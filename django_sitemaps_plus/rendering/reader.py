@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from django.apps import apps
@@ -160,16 +161,26 @@ class Reader:
         """
         Yield the items from ``lower`` to before ``upper``.
 
-        ``most`` is how many rows one query may return.
+        ``most`` is how many rows one query may return. Raises ``ConfigurationError``
+        for rows that are returned more than once.
         """
         key = self.source.paged_by
         queryset = key.order(self.source.rows(lower, upper))
-        if self._needs_objects():
-            queryset = self.annotated(queryset)
-            for items, labels in instances(self.source, queryset, key):
-                yield from self.objects(items, labels)
-        else:
+        if not self._needs_objects():
             yield from self._rows(queryset, key, most)
+            return
+        rest = queryset = self.annotated(queryset)
+        # A keyset query for every chunk: ``iterator()`` would copy the whole result
+        # into a cursor WITH HOLD on PostgreSQL.
+        while items := list(rest[:OBJECTS_AT_ONCE]):
+            labels = key.labels(items)
+            if len(set(labels)) != len(labels):
+                raise repeats(self.source)
+            yield from self.objects(items, labels)
+            if len(items) < OBJECTS_AT_ONCE:
+                return
+            vendor = connections[queryset.db].vendor
+            rest = queryset.filter(key.after(key.of(items[-1]), vendor))
 
     def _needs_objects(self) -> bool:
         """Return whether what is wanted of an item takes a method."""
@@ -443,7 +454,10 @@ class Reader:
         """Return the function that gives an attribute of an item, the cheapest."""
         sitemap = self.sitemap
         if overridden(sitemap, "_get") or overridden(sitemap, "_location"):
-            return _hooked(sitemap, name, language)
+            hook = (
+                sitemap._location if name == "location" else partial(sitemap._get, name)
+            )
+            return lambda item: hook((item, language) if sitemap.i18n else item)
         value: Any = getattr(sitemap, name, None)
         if is_method(value):
             method: Callable[[Any], Any] = value
@@ -455,20 +469,14 @@ class Reader:
         return Constant(value, 0)
 
 
-@dataclass(frozen=True)
-class _Site:
-    """The part of a Site that contrib's ``get_urls()`` uses."""
-
-    domain: str
-
-
 def _site_of(host: str) -> Any:
     """Return the current Site under ``host``: django CMS asks for its key as well."""
+    no_row = SimpleNamespace(domain=host)  # all that contrib's get_urls() uses
     if not apps.is_installed("django.contrib.sites"):
-        return _Site(host)
+        return no_row
     model = apps.get_model("sites.Site")
     if not getattr(django_settings, "SITE_ID", None):
-        return model.objects.filter(domain__iexact=host).first() or _Site(host)
+        return model.objects.filter(domain__iexact=host).first() or no_row
     # A copy: Django caches the object for the whole process.
     site = copy(model.objects.get_current())
     site.domain = host
@@ -497,42 +505,6 @@ def _given_entry(info: Mapping[str, Any]) -> RowBatch:
         locations={None: TextLocations([info.get("location")])},
         priorities=[info.get("priority")],
     )
-
-
-def _hooked(
-    sitemap: AnySitemap, name: str, language: str | None
-) -> Callable[[Any], Any]:
-    """Return a getter through contrib's own hooks, which the class overrides."""
-
-    def get(item: Any) -> Any:
-        wrapped = (item, language) if sitemap.i18n else item
-        if name == "location":
-            return sitemap._location(wrapped)
-        return sitemap._get(name, wrapped)
-
-    return get
-
-
-def instances(
-    source: SectionSource, queryset: QuerySet[Any], key: Key
-) -> Iterator[tuple[list[Any], list[Any]]]:
-    """
-    Yield the instances of ``queryset``, which is in the key's order, and their labels.
-
-    A keyset query for every chunk: ``iterator()`` would copy the whole result into a
-    cursor WITH HOLD on PostgreSQL. Raises ``ConfigurationError`` for rows that are
-    returned more than once.
-    """
-    vendor = connections[queryset.db].vendor
-    rest = queryset
-    while items := list(rest[:OBJECTS_AT_ONCE]):
-        labels = key.labels(items)
-        if len(set(labels)) != len(labels):
-            raise repeats(source)
-        yield items, labels
-        if len(items) < OBJECTS_AT_ONCE:
-            return
-        rest = queryset.filter(key.after(key.of(items[-1]), vendor))
 
 
 def _shown(item: Any) -> str:
