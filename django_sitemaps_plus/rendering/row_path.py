@@ -128,9 +128,11 @@ class RowPlan:
         Django's ``FieldError`` for an expression that cannot be resolved.
         """
         expressions = declared_expressions(sitemap, titles=with_titles)
-        form = "python"
-        if textual and alias("lastmod") in expressions:
-            expressions, form = _textual(queryset, expressions)
+        lastmod, form = expressions.get(alias("lastmod")), "python"
+        if textual and lastmod is not None:
+            form = _text_form(queryset, lastmod)
+        if form != "python":
+            expressions[alias("lastmod")] = _DateText(lastmod)
         every = annotated(queryset, expressions, sitemap)
         names = [*key.names, *filter(is_alias, every.query.annotation_select)]
         selected = plain(every).values_list(*names)
@@ -163,7 +165,15 @@ class RowPlan:
         attempt: Attempt,
     ) -> RowBatch:
         """Return ``rows`` column by column; ``attempt`` converts a column's values."""
-        columns, faults = self._converted(rows, attempt)
+        columns = transposed(rows)
+        faults: dict[int, str] = {}
+        for name, index in self.positions.items():
+            # Keys are only compared and shown: the driver's values will do.
+            if index >= self.key_width and index in self.converters:
+                is_tag = attribute_of(name) in tags() or name.startswith(alias(TITLE))
+                given = None if is_tag else faults
+                convert = self.converters[index]
+                columns[index] = converted(convert, columns[index], attempt, given)
         # Of dates without a zone: with USE_TZ ``_DateText`` gives them in UTC.
         zone = dt.UTC if django_settings.USE_TZ else timezone.get_default_timezone()
         return RowBatch(
@@ -183,21 +193,6 @@ class RowPlan:
             if self.with_titles
             else (),
         )
-
-    def _converted(
-        self, rows: Sequence[Sequence[Any]], attempt: Attempt
-    ) -> tuple[list[Sequence[Any]], dict[int, str]]:
-        """Return the columns as the ORM converts them, and the errors by row."""
-        columns = transposed(rows)
-        faults: dict[int, str] = {}
-        for name, index in self.positions.items():
-            # Keys are only compared and shown: the driver's values will do.
-            if index >= self.key_width and index in self.converters:
-                is_tag = attribute_of(name) in tags() or name.startswith(alias(TITLE))
-                given = None if is_tag else faults
-                convert = self.converters[index]
-                columns[index] = converted(convert, columns[index], attempt, given)
-        return columns, faults
 
     def _column(
         self, name: str, columns: list[Sequence[Any]], language: str | None = None
@@ -291,31 +286,19 @@ class RowPlan:
         )
 
 
-def _textual(
-    queryset: QuerySet[Any], expressions: dict[str, Any]
-) -> tuple[dict[str, Any], str]:
-    """
-    Select lastmod as text where the database's text is reliable.
-
-    Returns the expressions and the ``form`` of a ``LastmodColumn`` of their values.
-    """
-    name = alias("lastmod")
-    connection = connections[queryset.db]
-    annotated = queryset.annotate(**{name: expressions[name]})
-    resolved = annotated.query.annotations[name]
+def _text_form(queryset: QuerySet[Any], lastmod: Any) -> str:
+    """Return the ``form`` of a ``LastmodColumn``: text, where that is reliable."""
+    name, connection = alias("lastmod"), connections[queryset.db]
+    resolved = queryset.annotate(**{name: lastmod}).query.annotations[name]
     try:
         output = resolved.output_field
         if resolved.get_db_converters(connection) or not is_plain(output):
-            return expressions, "python"  # what is stored is not what it says
+            return "python"  # what is stored is not what it says
     except FieldError:
-        return expressions, "python"
+        return "python"
+    if not isinstance(output, DateTimeField):
+        return "day" if isinstance(output, DateField) else "python"
     stored_in_utc = connection.vendor == "postgresql" or (
         connection.timezone_name == "UTC" or not django_settings.USE_TZ
     )
-    if isinstance(output, DateTimeField) and stored_in_utc:
-        form = "stamp"
-    elif isinstance(output, DateField) and not isinstance(output, DateTimeField):
-        form = "day"
-    else:
-        return expressions, "python"
-    return {**expressions, name: _DateText(expressions[name])}, form
+    return "stamp" if stored_in_utc else "python"
