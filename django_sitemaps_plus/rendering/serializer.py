@@ -150,10 +150,8 @@ class Serializer:
             return links
         literals, columns = locations[self.x_default]
         segment = f"/{self.x_default}/"
-        if segment not in literals[0]:
-            if may_hold(self.x_default, literals, columns):
-                return None
-            return [*links, ("x-default", (literals, columns))]
+        if segment not in literals[0] and may_hold(self.x_default, literals, columns):
+            return None
         first = literals[0].replace(segment, "/", 1)
         return [*links, ("x-default", ((first, *literals[1:]), columns))]
 
