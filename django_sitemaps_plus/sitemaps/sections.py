@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -196,7 +197,7 @@ class SectionSource:
 
 def live_source(name: str, sitemap: AnySitemap) -> SectionSource:
     """Return a sitemap that was given to a view: by position, as contrib does."""
-    hook = _hook(sitemap)
+    hook = _overrides(sitemap)
     reason = f"it overrides {hook}" if hook else "it was given to a view"
     return SectionSource(
         name, sitemap, None, reason, hook=hook, is_live=True, is_one_run=True
@@ -210,23 +211,20 @@ def source_of(name: str, sitemap: AnySitemap) -> SectionSource:
 
     Raises ``ConfigurationError`` if ``page_by`` cannot divide it into pages.
     """
-    hook = _hook(sitemap)
+    hook = _overrides(sitemap)
     if hook == "get_domain" and len({*hosts_of(sitemap)}) == 1:
         hook = ""
     # Asked once: items() may take many statements where it returns a list.
     items = None if hook else items_of(sitemap)
     reason, key = (f"it overrides {hook}", None) if hook else _paging(sitemap, items)
-    languages: tuple[str | None, ...] = (None,)
     is_query = isinstance(items, QuerySet)
-    if sitemap.i18n:
-        languages = tuple(sitemap._languages())
     return SectionSource(
         name=name,
         sitemap=sitemap,
         key=key,
         by_position=reason,
         hook=hook,
-        languages=languages,
+        languages=tuple(sitemap._languages()) if sitemap.i18n else (None,),
         database=database_of(items) if is_query else DEFAULT_DB_ALIAS,
     )
 
@@ -254,9 +252,9 @@ def _paging(sitemap: AnySitemap, items: Any) -> tuple[str, Key | None]:
     return "", key_of(items, getattr(sitemap, "page_by", "pk"))
 
 
-def _hook(sitemap: AnySitemap) -> str:
+def _overrides(sitemap: AnySitemap, names: Sequence[str] = _HOOKS) -> str:
     """Return which of contrib's own methods a class overrides; empty if it does not."""
-    return next((name for name in _HOOKS if overridden(sitemap, name)), "")
+    return next((name for name in names if overridden(sitemap, name)), "")
 
 
 def hosts_of(sitemap: AnySitemap) -> tuple[str, str]:
@@ -272,11 +270,8 @@ def hosts_of(sitemap: AnySitemap) -> tuple[str, str]:
 
 def overridden(sitemap: AnySitemap, name: str) -> bool:
     """Return whether a class of the project's own defines ``name``."""
-    return name in vars(sitemap) or _definer(sitemap, name) not in _OURS
-
-
-def _definer(sitemap: AnySitemap, name: str) -> type:
-    return next(cls for cls in type(sitemap).__mro__ if name in vars(cls))
+    definer = next(cls for cls in type(sitemap).__mro__ if name in vars(cls))
+    return name in vars(sitemap) or definer not in _OURS
 
 
 def items_of(sitemap: AnySitemap) -> Any:
@@ -302,10 +297,8 @@ def object_path_reason(sitemap: AnySitemap) -> str:
     hooks = ["_get", "_location"]
     if sitemap.i18n:
         hooks.append("get_languages_for_item")
-    for name in hooks:
-        if overridden(sitemap, name):
-            return f"it overrides {name}()"
-    return ""
+    hook = _overrides(sitemap, hooks)
+    return f"it overrides {hook}()" if hook else ""
 
 
 def database_of(items: Any) -> str:
