@@ -228,12 +228,10 @@ def ambiguous_names(names: Mapping[str, object]) -> list[tuple[str, str, int]]:
 
     Each as ``(name, other section, page number)``: "news-2" besides "news".
     """
-    found = []
-    for name in names:
-        match = _PAGE_LIKE.fullmatch(name)
-        if match and match[1] in names:
-            found.append((name, match[1], int(match[2])))
-    return found
+    matches = filter(None, map(_PAGE_LIKE.fullmatch, names))
+    return [
+        (found[0], found[1], int(found[2])) for found in matches if found[1] in names
+    ]
 
 
 def instance(source: Any) -> AnySitemap:
