@@ -211,7 +211,7 @@ def _unreported(source: SectionSource, model: type[Model]) -> CheckMessage:
         )
     if source.by_position == WITH_WINDOW:
         hint = "Annotate a Subquery in its place, which says the same on each page."
-    if source.contrib_pages:
+    if source.hook:
         hint = (
             "Register a class that does not override it: get_urls_for_item() gives the "
             "entries of an item, BASE_URL and protocol the address."

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
 from django.db import OperationalError, connections, router, transaction
@@ -298,12 +298,9 @@ class Sums:
                 error=Min("pages__error", filter=failed, default=""),
             )
         )
-        columns = (
-            *("pk", "key", "filled", "n", "unbuilt", "entries", "size", "lastmod"),
-            *("items", "bad", "lost", "wrong", "error", "confirmed_at"),
-            *("listed", "damaged_at", "failure"),
-        )
-        found = rows.values_list("name", *columns)
+        # "pages" is the relation's name already.
+        names = [one.name if one.name != "pages" else "n" for one in fields(cls)]
+        found = rows.values_list("name", *names)
         return {name: cls(*rest) for name, *rest in found}
 
     def is_of(self, section: SectionSource) -> bool:

@@ -203,9 +203,9 @@ class LastmodColumn:
 
     def _formatted(self) -> tuple[Sequence[str], str] | None:
         """Format times in UTC, which is what the ORM returns."""
-        if {*map(type, self.values)} != {dt.datetime}:
-            return None
-        if any(value.tzinfo is not dt.UTC for value in self.values):
+        if {*map(type, self.values)} != {dt.datetime} or any(
+            value.tzinfo is not dt.UTC for value in self.values
+        ):
             return None
         # Three times as fast as isoformat().
         two = _TWO_DIGITS

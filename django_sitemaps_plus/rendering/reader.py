@@ -297,7 +297,7 @@ class Reader:
 
         Raises Django's ``EmptyPage`` for a class that builds its own pages.
         """
-        if self.source.contrib_pages:
+        if self.source.hook:
             yield from self._contrib_page(page)
             return
         size = self.source.items_per_page

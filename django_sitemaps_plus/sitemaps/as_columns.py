@@ -253,15 +253,13 @@ class Methods:
             key = item.model._meta.get_field(name)
         except FieldDoesNotExist as error:
             raise frame.refused(node) from error
-        if type(found) in _REQUIRED and _is_required(key) and self._reads_related():
+        rows: Any = self.rows
+        # Of these the related object may be another than the one in the database.
+        is_given = rows._prefetch_related_lookups or rows._known_related_objects
+        if type(found) in _REQUIRED and _is_required(key) and not is_given:
             model: Any = key.related_model
             return _Item(model, path)
         raise frame.refused(node)
-
-    def _reads_related(self) -> bool:
-        """Return whether a related object is the one that the database has."""
-        rows: Any = self.rows
-        return not (rows._prefetch_related_lookups or rows._known_related_objects)
 
     def _check(self, item: _Item, name: str, node: ast.expr, frame: _Frame) -> None:
         """Refuse a model whose objects may have something else than their rows."""

@@ -143,11 +143,8 @@ class Key:
             return Q(**{f"{self.names[0]}__in": [part for (part,) in values]})
         condition = Q(pk__in=[])
         for value in values:
-            # One by one: keywords of a Q are sorted, and keys are to keep their order.
-            whole = Q()
-            for name, part in zip(self.names, value, strict=True):
-                whole &= Q(**{name: part})
-            condition |= whole
+            # As pairs: keywords of a Q are sorted, and keys are to keep their order.
+            condition |= Q(*zip(self.names, value, strict=True))
         return condition
 
     def _compare(self, operator: str, value: KeyValue, vendor: str) -> Q:
@@ -224,10 +221,10 @@ def key_of(queryset: QuerySet[Any], page_by: str) -> Key:
 def _fields(model: type[Model], page_by: str) -> tuple[Field[Any, Any], ...]:
     if page_by == "pk":
         return tuple(model._meta.pk_fields)
-    fields = {field.name: field for field in model._meta.concrete_fields}
-    fields |= {field.attname: field for field in model._meta.concrete_fields}
+    columns = model._meta.concrete_fields
+    fields = {name: one for one in columns for name in (one.name, one.attname)}
     if page_by not in fields:
-        able = [f.name for f in model._meta.concrete_fields if f.unique and not f.null]
+        able = [one.name for one in columns if one.unique and not one.null]
         raise ConfigurationError(
             f"page_by = {page_by!r}: {model._meta.label} has no such column. Columns "
             f"that it can be paged by: {', '.join(able) or 'none'}."

@@ -74,8 +74,7 @@ class Related:
             wanted &= _moved(self.filter, start)
         order = [_moved(part, start) for part in self._order(items.model)]
         if any(isinstance(slot, Related) for slot in slots_of(self.value)):
-            msg = f"Related({self.relation!r}) has another Related in it"
-            raise FieldError(msg)
+            raise FieldError(f"Related({self.relation!r}) has another Related in it")
         columns = {
             f"sitemaps_plus_slot_{index}": _moved(slot, start)
             for index, slot in enumerate(slots_of(self.value))
@@ -109,11 +108,11 @@ class Related:
             try:
                 related: Any = model._meta.get_field(name).related_model
             except FieldDoesNotExist as error:
-                msg = f"Related({self.relation!r}): {error}"
-                raise FieldError(msg) from error
+                raise FieldError(f"Related({self.relation!r}): {error}") from error
             if related is None:
-                msg = f"Related({self.relation!r}): {name!r} is not a relation"
-                raise FieldError(msg)
+                raise FieldError(
+                    f"Related({self.relation!r}): {name!r} is not a relation"
+                )
             model = related
         return model
 

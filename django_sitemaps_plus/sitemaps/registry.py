@@ -121,9 +121,8 @@ class Registry:
 
     def _of(self, site: str) -> dict[str, Any]:
         sections = self._all.get(site)
-        return self._complete(site) if sections is None else sections
-
-    def _complete(self, site: str) -> dict[str, Any]:
+        if sections is not None:
+            return sections
         with self._lock:
             try:
                 sections = self._all[site] = self._gather(site)
@@ -135,7 +134,7 @@ class Registry:
                 self._tell()
         return sections
 
-    def _import_postponed(self) -> None:
+    def _gather(self, site: str) -> dict[str, Any]:
         self._is_importing = True
         try:
             while self._postponed:
@@ -143,9 +142,6 @@ class Registry:
                 del self._postponed[0]
         finally:
             self._is_importing = False
-
-    def _gather(self, site: str) -> dict[str, Any]:
-        self._import_postponed()
         settings, registered = get_settings(), self._sources.get(site, {})
         if site:
             path, where = settings.SITES[site].get("SITEMAPS"), f"['SITES'][{site!r}]"

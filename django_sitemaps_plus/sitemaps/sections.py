@@ -101,11 +101,6 @@ class SectionSource:
         """What its pages are divided by: boundaries found for another are void."""
         return "" if self.key is None else self.key.signature
 
-    @property
-    def contrib_pages(self) -> bool:
-        """Whether the class builds its own pages, by overriding contrib's hooks."""
-        return bool(self.hook)
-
     def items(self) -> Any:
         """Return all items, carrying the values of declared expressions."""
         return self._items if self.is_one_run else self._declared_items()
@@ -171,7 +166,7 @@ class SectionSource:
     def position_size(self, site: SiteAddress = PLACEHOLDER_SITE) -> tuple[int, int]:
         """Return how many items it has by position, and on how many pages."""
         with self.context(site):
-            if self.contrib_pages:
+            if self.hook:
                 paginator = self.sitemap.paginator
                 return int(paginator.count), int(paginator.num_pages)
             items = self.items()
@@ -186,7 +181,7 @@ class SectionSource:
     @property
     def media(self) -> list[str]:
         """Which of images, videos and news the section declares, or may have."""
-        if gives_entries(self.sitemap) or self.contrib_pages:
+        if gives_entries(self.sitemap) or self.hook:
             return list(MEDIA)
         return list(declared_media(self.sitemap))
 

@@ -267,17 +267,15 @@ def split_template(
         if field[2]:
             literals[-1] += "%"
         elif field[1] is None:
-            msg = (
+            raise ValueError(
                 f"reverse() fails on the '%' in the URL pattern {regex!r}. "
                 "Take it out of the pattern."
             )
-            raise ValueError(msg)
         elif field[1] not in given:
-            msg = (
+            raise ValueError(
                 f"reverse() fails without {field[1]!r} for the URL pattern "
                 f"{regex!r}. Give it as well."
             )
-            raise ValueError(msg)
         else:
             names.append(field[1])
             literals.append("")
