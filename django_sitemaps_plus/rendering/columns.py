@@ -128,7 +128,7 @@ class TextLocations:
 
     def bulk(self) -> Pieces | None:
         """Check all values at once; None if one is not a legal path as it is."""
-        joined = _joined(self.values)
+        joined = lines_of(self.values)
         if joined is None or not plain(joined):
             return None
         escaped = escape_joined(joined)
@@ -187,7 +187,7 @@ class LastmodColumn:
         if self.form == "stamp" and self.zone is not dt.UTC:
             return None
         shapes, read, suffix = _TEXT_FORMS[self.form]
-        joined = _joined(self.values)
+        joined = lines_of(self.values)
         if joined is None or not _have_shapes(joined, shapes):
             return None
         texts = joined.replace(" ", "T").split("\n")
@@ -229,7 +229,7 @@ class LastmodColumn:
         return w3c(value, self.zone)
 
 
-def _joined(values: Sequence[Any]) -> str | None:
+def lines_of(values: Sequence[Any]) -> str | None:
     """Join texts by line breaks; None if one is no text or has a line break itself."""
     try:
         joined = "\n".join(values)

@@ -165,19 +165,14 @@ def slots_of(declared: Any) -> list[Any]:
     """Return the expressions and the ``Related`` in what a class declares."""
     if is_slot(declared):
         return [declared]
-    return [slot for part in _parts(declared) for slot in slots_of(part)]
+    parts = declared if isinstance(declared, (list, tuple)) else ()
+    named = _named_parts(declared) or {}
+    return [slot for part in (*parts, *named.values()) for slot in slots_of(part)]
 
 
 def is_composed(declared: Any) -> bool:
     """Return whether ``declared`` has slots, and is not an expression itself."""
     return not is_expression(declared) and bool(slots_of(declared))
-
-
-def _parts(declared: Any) -> list[Any]:
-    named = _named_parts(declared)
-    if named is not None:
-        return list(named.values())
-    return list(declared) if isinstance(declared, (list, tuple)) else []
 
 
 def _named_parts(declared: Any) -> Mapping[str, Any] | None:
