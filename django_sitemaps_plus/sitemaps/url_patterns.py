@@ -16,7 +16,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
-from django.urls import URLResolver, converters, get_ns_resolver
+from django.urls import URLResolver, get_ns_resolver
+from django.urls.converters import DEFAULT_CONVERTERS
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
 #: A parameter of a URL: its name, or its index among the positional ones.
@@ -40,16 +41,8 @@ _find_unsafe = re.compile(f"[^{re.escape(_SAFE_BYTES.decode())}]").search
 #: raises TypeError for a URL parameter of the same name.
 RESERVED = frozenset({"self", "lookup_view", "_prefix"})
 
-#: Converters whose ``to_url()`` gives what ``str()`` gives.
-_WRITTEN_BY_STR = frozenset(
-    {
-        converters.IntConverter,
-        converters.PathConverter,
-        converters.SlugConverter,
-        converters.StringConverter,
-        converters.UUIDConverter,
-    }
-)
+#: Converters whose ``to_url()`` gives what ``str()`` gives: Django's own.
+_WRITTEN_BY_STR = frozenset(map(type, DEFAULT_CONVERTERS.values()))
 
 
 # Patterns
