@@ -171,9 +171,5 @@ def _mentions_today(parts: Sequence[Any]) -> bool:
     return any(clock in statement for statement in statements for clock in _CLOCKS)
 
 
-def _forget(**kwargs: Any) -> None:
-    """Describe the sections again after a test has overridden a setting."""
-    _definition.cache_clear()
-
-
-setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.rendering.digest")
+# Describe the sections again after a test has overridden a setting.
+setting_changed.connect(lambda **kwargs: _definition.cache_clear(), weak=False)

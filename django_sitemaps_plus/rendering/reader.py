@@ -45,7 +45,6 @@ from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, key_of
 from django_sitemaps_plus.sitemaps.media import settled
-from django_sitemaps_plus.sitemaps.news import NewsSitemap
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
@@ -134,7 +133,7 @@ class Reader:
             latest=latest_believed().strftime("%Y-%m-%dT%H:%M:%S"),
             alternates=bool(sitemap.i18n and sitemap.alternates),
             x_default=x_default,
-            is_news=isinstance(sitemap, NewsSitemap),
+            is_news=self.source.is_news,
             raises=self.raises,
         )
 
@@ -213,7 +212,7 @@ class Reader:
         self, plan: RowPlan
     ) -> Iterator[tuple[Sequence[tuple[Any, ...]], RowBatch]]:
         """Yield what the statement of a plan returns: some rows, and their batch."""
-        languages = self._languages
+        languages = self.source.languages
         block = max(1, BLOCK // max(1, len(languages)))
         with connections[plan.using].cursor() as cursor:
             cursor.execute(*plan.statement)
@@ -278,16 +277,10 @@ class Reader:
 
     def _compiled(self, route: Route) -> dict[str | None, CompiledRoute]:
         compiled = {}
-        for language in self._languages:
+        for language in self.source.languages:
             with self.source.context(self.site, language):
                 compiled[language] = route.compile()
         return compiled
-
-    @property
-    def _languages(self) -> tuple[str | None, ...]:
-        if self.source.is_live and self.sitemap.i18n:
-            return tuple(self.sitemap._languages())
-        return self.source.languages
 
     # By position
 

@@ -52,7 +52,6 @@ class SectionSource:
     by_position: str = ""
     #: Which of contrib's hooks the class overrides, so that it builds its own pages.
     hook: str = ""
-    languages: tuple[str | None, ...] = (None,)
     #: The database in which its rows are written, as far as one can see.
     database: str = DEFAULT_DB_ALIAS
     #: Whether it was given to a view, and is built for one request.
@@ -97,6 +96,11 @@ class SectionSource:
         return translation.override(language) if language else nullcontext()
 
     @property
+    def languages(self) -> tuple[str | None, ...]:
+        """The languages in which it lists its items; None for no particular one."""
+        return tuple(self.sitemap._languages()) if self.sitemap.i18n else (None,)
+
+    @property
     def signature(self) -> str:
         """What its pages are divided by: boundaries found for another are void."""
         return "" if self.key is None else self.key.signature
@@ -117,8 +121,7 @@ class SectionSource:
     @property
     def entries_per_item(self) -> int:
         """How many entries an item has at most: one, or one per language."""
-        languages = self.sitemap._languages() if self.sitemap.i18n else ()
-        return max(1, len(languages))
+        return max(1, len(self.languages))
 
     @property
     def object_path(self) -> str:
@@ -219,7 +222,6 @@ def source_of(name: str, sitemap: AnySitemap) -> SectionSource:
         key=key,
         by_position=reason,
         hook=hook,
-        languages=tuple(sitemap._languages()) if sitemap.i18n else (None,),
         database=database_of(items) if is_query else DEFAULT_DB_ALIAS,
     )
 
@@ -328,9 +330,5 @@ def _paged(name: str, registered: Any, site: str) -> SectionSource:
     return replace(section, registered=registered, site=site)
 
 
-def _forget(**kwargs: Any) -> None:
-    """Look at the sections again after a test has overridden a setting."""
-    _paged.cache_clear()
-
-
-setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.sitemaps.sections")
+# Look at the sections again after a test has overridden a setting.
+setting_changed.connect(lambda **kwargs: _paged.cache_clear(), weak=False)
