@@ -11,7 +11,7 @@ import datetime as dt
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, TypeAlias
 
 from django.utils import timezone
@@ -90,11 +90,10 @@ class RouteLocations:
     def bulk(self) -> Pieces | None:
         """Encode and escape every column at once."""
         pieces = [escape(piece) for piece in self.route.pieces]
-        room = ALWAYS_FITS - sum(map(len, pieces))
         slots = self.route.slots
         if not slots or not pieces[0].startswith("/"):
             return None
-        most = room // len(slots)
+        most = (ALWAYS_FITS - sum(map(len, pieces))) // len(slots)
         columns: list[str] = []
 
         def finish(joined: str) -> str | None:
@@ -300,14 +299,9 @@ class RowBatch:
 
     def declared_lastmods(self) -> list[Any]:
         """Return the lastmods as they were declared, of entries or of items."""
-        if self.entries is None:
-            return list(self.lastmods.values)
-        return [
-            lastmod
-            for some in self.entries
-            for one in some
-            for lastmod in one.lastmods.values
-        ]
+        every = [[self]] if self.entries is None else self.entries
+        batches = chain.from_iterable(every)
+        return list(chain.from_iterable(one.lastmods.values for one in batches))
 
 
 def allowed_bad(rows: int) -> int:
@@ -377,8 +371,7 @@ class Tally:
             # Legal, but not within the calendar in UTC: midnight of the year 1, east
             # of Greenwich.
             return
-        if self.newest is None or seen > self.newest:
-            self.newest = seen
+        self.newest = max(self.newest or seen, seen)
 
 
 def is_after(text: str, latest: str) -> bool:

@@ -276,14 +276,11 @@ class RowPlan:
 
     def _keys(self, columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
         """Return the rows' keys as the ORM's values; tuples if they are several."""
-        return rows_of(
-            [
-                list(map(self.converters[index], column))
-                if index in self.converters
-                else column
-                for index, column in enumerate(columns[: self.key_width])
-            ]
-        )
+        keys = list(columns[: self.key_width])
+        for index, convert in self.converters.items():
+            if index < self.key_width:
+                keys[index] = list(map(convert, keys[index]))
+        return rows_of(keys)
 
 
 def _text_form(queryset: QuerySet[Any], lastmod: Any) -> str:
