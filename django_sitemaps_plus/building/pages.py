@@ -32,7 +32,7 @@ from django_sitemaps_plus.pagination.bounds import bounds_of
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.places import is_python_ordered
-from django_sitemaps_plus.pagination.queries import ledger, pages, waiting
+from django_sitemaps_plus.pagination.queries import WAIT, ledger, pages, waiting
 from django_sitemaps_plus.protocol.errors import printable
 from django_sitemaps_plus.rendering.columns import epoch
 from django_sitemaps_plus.rendering.digest import definition
@@ -114,7 +114,7 @@ def _serve(
 ) -> Served[Page]:
     if not can_store(source):
         return _fresh(source, page) or build(source, page, site)
-    rows = definition(source).database
+    rows = source.database
     if remembers(rows, source.name):
         write_remembered(rows)
         page = reload(page.pk)
@@ -352,11 +352,10 @@ def _wait(
 ) -> Served[Page]:
     """Wait for another process's page; as a request briefly, and only one of all."""
     busy = Busy(f"The page {page} is being built.")
-    aliases = {ledger(), definition(source).database}
+    aliases = {ledger(), source.database}
     if any(connections[alias].in_atomic_block for alias in aliases):
         raise busy
-    patience = waiting(busy) if asked else nullcontext(time.monotonic() + PATIENCE)
-    with patience as until:
+    with waiting(busy, WAIT if asked else PATIENCE, asked=asked) as until:
         while time.monotonic() < until:
             time.sleep(_POLL)
             page = reload(page.pk)

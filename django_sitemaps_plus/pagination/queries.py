@@ -6,7 +6,7 @@ import logging
 import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
@@ -160,10 +160,7 @@ def lease(
     owner, row = uuid.uuid4().hex, sections().filter(pk=section.pk)
     if not row.take(owner, LEASE):
         busy = Busy(f"Another process is dividing the section {section.name!r}.")
-        patience = (
-            waiting(busy, wait) if asked else nullcontext(time.monotonic() + wait)
-        )
-        with patience as until:
+        with waiting(busy, wait, asked=asked) as until:
             while not row.take(owner, LEASE):
                 if time.monotonic() >= until:
                     raise busy
@@ -175,14 +172,17 @@ def lease(
 
 
 @contextmanager
-def waiting(busy: Busy, wait: float = WAIT) -> Iterator[float]:
+def waiting(busy: Busy, wait: float, *, asked: bool) -> Iterator[float]:
     """
-    Wait for another process, as the only request of the site that does.
+    Wait for another process; where a request has ``asked``, as the site's only one.
 
     Yields until when: ``wait`` seconds from now, by ``time.monotonic()``. Raises
     ``busy`` where another request waits, so that no more than one worker of all is
     taken up by it.
     """
+    if not asked:
+        yield time.monotonic() + wait
+        return
     site, asked_at = row_of(""), time.monotonic()
     if not sections().take_wait(site.pk, wait):
         raise busy
