@@ -291,7 +291,13 @@ class Reader:
         Raises Django's ``EmptyPage`` for a class that builds its own pages.
         """
         if self.source.hook:
-            yield from self._contrib_page(page)
+            origin = self.site.origin
+            with self.source.context(self.site):
+                infos = self.sitemap.get_urls(
+                    page=page, site=_site_of(origin.host), protocol=origin.scheme
+                )
+                given = [_contrib_batch(settled(info)) for info in infos]
+            yield from given
             return
         size = self.source.items_per_page
         rows = self.source.items()[(page - 1) * size : page * size]
@@ -302,17 +308,6 @@ class Reader:
             return
         for chunk in parts(rows, OBJECTS_AT_ONCE):
             yield from self.objects(chunk, [_shown(item) for item in chunk])
-
-    def _contrib_page(self, page: int) -> Iterator[RowBatch]:
-        """Yield what ``get_urls()`` returns, for a class that overrides its hooks."""
-        with self.source.context(self.site):
-            infos = self.sitemap.get_urls(
-                page=page,
-                site=_site_of(self.site.origin.host),
-                protocol=self.site.origin.scheme,
-            )
-            given = [_contrib_batch(settled(info)) for info in infos]
-        yield from given
 
     # Objects
 
