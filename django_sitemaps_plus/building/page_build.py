@@ -49,7 +49,7 @@ from django_sitemaps_plus.pagination.queries import (
 )
 from django_sitemaps_plus.prepared import run_all
 from django_sitemaps_plus.protocol.dates import LATEST
-from django_sitemaps_plus.rendering.digest import Definition, definition, version
+from django_sitemaps_plus.rendering.digest import Definition, version
 from django_sitemaps_plus.rendering.listing import (
     Listing,
     entries_of,
@@ -94,7 +94,7 @@ def can_store(source: SectionSource) -> bool:
     Not inside a transaction that somebody else has opened where the rows or the pages
     are, unless both are in that one: what it read may never be committed.
     """
-    rows, own = definition(source).database, ledger()
+    rows, own = source.database, ledger()
     if rows == own:
         return True
     return not any(connections[alias].in_atomic_block for alias in (rows, own))

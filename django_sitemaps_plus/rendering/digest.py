@@ -18,7 +18,6 @@ from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
-from django.db import DEFAULT_DB_ALIAS
 from django.utils import timezone
 
 from django_sitemaps_plus.conf import get_settings
@@ -59,9 +58,7 @@ class Definition:
     #: Whether the query depends on the time at which it runs.
     clock: bool
     #: Whether the section declares when its items appear or expire.
-    ticks: bool = False
-    #: The database in which its rows are written, as far as one can see.
-    database: str = DEFAULT_DB_ALIAS
+    ticks: bool
 
 
 @lru_cache(maxsize=16_384)
@@ -78,12 +75,8 @@ def _definition(
     # The address of an object differs from process to process.
     text = _ADDRESS.sub("", ", ".join(map(_written, [base_url, *first])))
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-    return Definition(
-        digest=f"{version()}{digest}",
-        clock=clock,
-        ticks=bool(moments(section.sitemap)),
-        database=section.database,
-    )
+    ticks = bool(moments(section.sitemap))
+    return Definition(f"{version()}{digest}", clock, ticks)
 
 
 def definition(section: SectionSource) -> Definition:

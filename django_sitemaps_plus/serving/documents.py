@@ -39,7 +39,6 @@ from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger, pages, sections
 from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES
 from django_sitemaps_plus.protocol.writers import URLSET_FOOTER
-from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.listing import listed_of
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -256,7 +255,7 @@ def rebuild_waiting(sources: Sequence[SectionSource], site: SiteAddress) -> None
     Many are left to the background.
     """
     for source in sources:
-        database = definition(source).database
+        database = source.database
         if remembers(database, source.name):
             write_remembered(database)
     rows = changes().filter(section__in=[source.name for source in sources])

@@ -173,7 +173,7 @@ def _empty(
     for pk, section, digest, verified, is_own, unassigned in values:
         item = by_section[section]
         current = definition(item)
-        waits = is_own or unassigned or remembers(current.database, item.name)
+        waits = is_own or unassigned or remembers(item.database, item.name)
         is_sure = is_own or (waits and section not in with_entries)
         if digest == current.digest and not is_sure:
             due = is_due(rows[item.name], verified, current, now)

@@ -215,15 +215,8 @@ def source_of(name: str, sitemap: AnySitemap) -> SectionSource:
     # Asked once: items() may take many statements where it returns a list.
     items = None if hook else items_of(sitemap)
     reason, key = (f"it overrides {hook}", None) if hook else _paging(sitemap, items)
-    is_query = isinstance(items, QuerySet)
-    return SectionSource(
-        name=name,
-        sitemap=sitemap,
-        key=key,
-        by_position=reason,
-        hook=hook,
-        database=database_of(items) if is_query else DEFAULT_DB_ALIAS,
-    )
+    database = database_of(items) if isinstance(items, QuerySet) else DEFAULT_DB_ALIAS
+    return SectionSource(name, sitemap, key, reason, hook=hook, database=database)
 
 
 def _paging(sitemap: AnySitemap, items: Any) -> tuple[str, Key | None]:

@@ -85,7 +85,7 @@ def is_fresh(section: SectionSource, page: Page | PageState, now: float) -> bool
     A change may concern every page that was not read by ``page_rows``.
     """
     current = definition(section)
-    if not page.checksum or remembers(current.database, section.name):
+    if not page.checksum or remembers(section.database, section.name):
         return False
     if is_outdated(page.section, current.digest):
         return True
