@@ -198,26 +198,24 @@ class Reader:
         while True:
             plan = self._plan(rest[:most], key)
             read, last = 0, None
-            for rows, batch in self._batches(plan):
-                repeated = last == rows[0][: plan.key_width]
-                if repeated or len({*batch.labels}) < len(rows):
+            for batch in self._batches(plan):
+                labels = batch.labels
+                if last == labels[0] or len({*labels}) < len(labels):
                     raise repeats(self.source)
-                read, last = read + len(rows), rows[-1][: plan.key_width]
+                read, last = read + len(labels), labels[-1]
                 yield batch
             if read < most or last is None:
                 return
             rest = queryset.filter(key.after(plan.key(last), vendor))
 
-    def _batches(
-        self, plan: RowPlan
-    ) -> Iterator[tuple[Sequence[tuple[Any, ...]], RowBatch]]:
-        """Yield what the statement of a plan returns: some rows, and their batch."""
+    def _batches(self, plan: RowPlan) -> Iterator[RowBatch]:
+        """Yield what the statement of a plan returns, some rows at a time."""
         languages = self.source.languages
         block = max(1, BLOCK // max(1, len(languages)))
         with connections[plan.using].cursor() as cursor:
             cursor.execute(*plan.statement)
             while rows := cursor.fetchmany(block):
-                yield rows, plan.batch(rows, languages, self.routes, self._attempt)
+                yield plan.batch(rows, languages, self.routes, self._attempt)
 
     def of_keys(
         self, keys: Sequence[KeyValue]
@@ -232,9 +230,8 @@ class Reader:
             batches += self.objects(objects, read)
         else:
             plan = self._plan(rows, key)
-            for some, batch in self._batches(plan):
-                read += [plan.key(row[: plan.key_width]) for row in some]
-                batches.append(batch)
+            batches += self._batches(plan)
+            read += [plan.key(label) for batch in batches for label in batch.labels]
         texts = [text for _, some in self.texts(batches) for text in some.each()]
         yield from zip(read, texts, strict=True)
 
@@ -304,7 +301,7 @@ class Reader:
         if self.read_as.expressions and not self._needs_objects():
             # Their dates as a view's headers need them.
             plan = self._plan(rows, key_of(rows, "pk"), textual=False)
-            yield from (batch for _, batch in self._batches(plan))
+            yield from self._batches(plan)
             return
         for chunk in parts(rows, OBJECTS_AT_ONCE):
             yield from self.objects(chunk, [_shown(item) for item in chunk])

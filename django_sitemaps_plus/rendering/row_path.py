@@ -150,11 +150,11 @@ class RowPlan:
             others=frozenset(other_statements(sitemap, key)),
         )
 
-    def key(self, raw: KeyValue) -> KeyValue:
-        """Convert a key from the driver's values to the ORM's."""
+    def key(self, label: Any) -> KeyValue:
+        """Convert a row's label, its key by the driver's values, to the ORM's."""
         return tuple(
             self.converters[index](part) if index in self.converters else part
-            for index, part in enumerate(raw)
+            for index, part in enumerate(label if self.key_width > 1 else [label])
         )
 
     def batch(
