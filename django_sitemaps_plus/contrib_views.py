@@ -56,7 +56,7 @@ def index(
         declared = instance(given)
         found = live_source(name, declared)
         newest = None
-        if not (found.contrib_pages or overridden(declared, "get_latest_lastmod")):
+        if not (found.hook or overridden(declared, "get_latest_lastmod")):
             newest = newest_in(declared, found.items)
         if newest is None:
             lastmod, pages = declared.get_latest_lastmod(), found.position_pages
@@ -125,7 +125,7 @@ def _page_number(request: HttpRequest, sources: Sequence[SectionSource]) -> int:
     except ValueError as error:
         raise Http404(f"No page '{text}'") from error
     # A class that makes its pages itself says it when it is asked for this one.
-    counted = [found for found in sources if not found.contrib_pages]
+    counted = [found for found in sources if not found.hook]
     if not all(1 <= number <= found.position_pages for found in counted):
         raise Http404(f"Page {text} empty")
     return number

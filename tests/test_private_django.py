@@ -51,7 +51,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_urls": "checks/attributes checks/locations sitemaps/sections",
         "sitemap._get": "rendering/reader",
         "sitemap._languages": (
-            "changes/dependencies checks/locations checks/sections rendering/reader "
+            "changes/dependencies checks/locations checks/sections "
             "rendering/related_rows sitemaps/attributes sitemaps/sections"
         ),
         "sitemap._location": "checks/locations rendering/reader",
@@ -259,11 +259,8 @@ PRIVATE: dict[str, dict[str, str]] = {
         "set_urlconf": "sitemaps/site",
     },
     "django.urls.converters": {
-        "IntConverter": "sitemaps/url_patterns",
-        "PathConverter": "sitemaps/url_patterns",
-        "SlugConverter": "sitemaps/url_patterns",
-        "StringConverter": "converters sitemaps/url_patterns",
-        "UUIDConverter": "sitemaps/url_patterns",
+        "DEFAULT_CONVERTERS": "sitemaps/url_patterns",
+        "StringConverter": "converters",
     },
     "django.urls.resolvers.ResolverMatch": {
         "_func_path": "health/answering",

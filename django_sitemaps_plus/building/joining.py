@@ -18,7 +18,7 @@ from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.assignment import unassign
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.exceptions import Busy
-from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of
+from django_sitemaps_plus.pagination.bounds import bounds_of
 from django_sitemaps_plus.pagination.cutting import filled_to
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import (
@@ -92,8 +92,7 @@ class _Joining(Build):
             is_known = not any(page.error for page in found)
             if not (is_known and len(found) == len(stored) == there.count()):
                 raise OvertakenError
-            key = KeyRange.of(self.source).key
-            ends = bounds_of(key, self.page)[0], bounds_of(key, last)[1]
+            ends = bounds_of(self.source, self.page)[0], bounds_of(self.source, last)[1]
             writer, overflow = self._write_range(*ends)
             if overflow is not None or writer.is_too_bad:
                 return 0

@@ -17,7 +17,7 @@ from typing import Any
 from django.db import transaction
 
 from django_sitemaps_plus.db import retrying
-from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, refuse_disorder
+from django_sitemaps_plus.pagination.bounds import bounds_of, refuse_disorder
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger, pages
@@ -70,13 +70,12 @@ class _NewPages(Build):
         """Read rows until one page does not fit, or is bad; write those before it."""
         self._begin()
         built: list[BuiltPage] = []
-        key_range = KeyRange.of(self.source)
         for page in rows:
-            writer, overflow = self._write_range(*bounds_of(key_range.key, page))
+            writer, overflow = self._write_range(*bounds_of(self.source, page))
             if overflow is not None or writer.is_too_bad:
                 break
             if not writer.items:
-                refuse_disorder(key_range, page)
+                refuse_disorder(self.source, page)
             built.append((page, writer))
             if self.clock.now() - self.clock.started_at > SECONDS:
                 break

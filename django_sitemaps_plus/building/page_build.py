@@ -33,9 +33,9 @@ from django_sitemaps_plus.changes.url_changes import Event
 from django_sitemaps_plus.db import Stopwatch, retrying
 from django_sitemaps_plus.exceptions import Busy, TooManyBadRows
 from django_sitemaps_plus.pagination.bounds import (
-    KeyRange,
     bounds_of,
     cuts,
+    nth_key_after,
     refuse_disorder,
     split_after,
 )
@@ -44,7 +44,7 @@ from django_sitemaps_plus.pagination.models import Page, writing
 from django_sitemaps_plus.pagination.queries import LEASE, lease, ledger, sections
 from django_sitemaps_plus.prepared import Step, run_all
 from django_sitemaps_plus.protocol.dates import LATEST
-from django_sitemaps_plus.rendering.digest import Definition, definition, version
+from django_sitemaps_plus.rendering.digest import Definition, version
 from django_sitemaps_plus.rendering.listing import (
     Listing,
     entries_of,
@@ -85,7 +85,7 @@ def can_store(source: SectionSource) -> bool:
     Not inside a transaction that somebody else has opened where the rows or the pages
     are, unless both are in that one: what it read may never be committed.
     """
-    rows, own = definition(source).database, ledger()
+    rows, own = source.database, ledger()
     is_open = any(connections[alias].in_atomic_block for alias in (rows, own))
     return rows == own or not is_open
 
@@ -138,13 +138,12 @@ class Build:
 
     def run(self) -> Served[Page]:
         """Read the rows, and write all of it."""
-        key_range = KeyRange.of(self.source)
         self._begin()
-        writer, overflow = self._write_range(*bounds_of(key_range.key, self.page))
+        writer, overflow = self._write_range(*bounds_of(self.source, self.page))
         if overflow is not None:
-            return self._split(key_range, overflow)
+            return self._split(overflow)
         if not writer.items:
-            refuse_disorder(key_range, self.page)
+            refuse_disorder(self.source, self.page)
         self._refuse_bad(writer)
         if self.former is not None:
             former, new = Listing(), Listing()
@@ -381,21 +380,22 @@ class Build:
 
     # A split
 
-    def _split(self, key_range: KeyRange, fitting: int) -> Served[Page]:
+    def _split(self, fitting: int) -> Served[Page]:
         """Divide the page, all its pieces in one transaction."""
         section = self.page.section
         with lease(section) as owner:
             section.refresh_from_db(using=ledger())
             # As it stands under the lease: somebody may have split it just now.
             page = reload(self.page.pk)
-            at = cuts(key_range, page, fitting, MOST_PIECES - 1)
+            at = cuts(self.source, page, fitting, MOST_PIECES - 1)
             if not at or page.version != self.page.version:
                 raise OvertakenError
-            (_, first), *others = self._write_pieces(key_range, page, at, owner)
+            (_, first), *others = self._write_pieces(page, at, owner)
             if first is None:
                 # Its rows are others by now than when they were counted.
                 raise OvertakenError
-            lowers = [key_range.key.dumps(start) for start, _ in others if start]
+            dumps = self.source.paged_by.dumps
+            lowers = [dumps(start) for start, _ in others if start]
             writers = [writer for _, writer in others]
             self._compare_pieces(first, writers)
             commit = partial(self._commit_split, owner, lowers, first, writers)
@@ -404,7 +404,7 @@ class Build:
         return self._built(reload(self.page.pk), first)
 
     def _write_pieces(
-        self, key_range: KeyRange, page: Page, at: Sequence[KeyValue], owner: str
+        self, page: Page, at: Sequence[KeyValue], owner: str
     ) -> list[tuple[KeyValue | None, PageWriter | None]]:
         """
         Write the pieces of a page that is cut at some keys; return where each begins.
@@ -413,7 +413,7 @@ class Build:
         is cut again. None stands for it where there would be too many pieces: nobody
         would know what was listed in its range before.
         """
-        lower, upper = bounds_of(key_range.key, page)
+        lower, upper = bounds_of(self.source, page)
         pieces: list[tuple[KeyValue | None, PageWriter | None]] = []
         todo = deque(pairwise([lower, *at, upper]))
         while todo:
@@ -425,7 +425,7 @@ class Build:
                 pieces.append((start, writer))
                 continue
             rows = max(1, overflow if end is None else overflow // 2)
-            cut = key_range.nth_key_after(start, rows, end)
+            cut = nth_key_after(self.source, start, rows, end)
             if cut is None or len(pieces) + len(todo) + 2 > MOST_PIECES:
                 pieces.append((start, None))
             else:

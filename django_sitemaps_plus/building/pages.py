@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from django.db import Error as DatabaseError
 from django.db import connections
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from django_sitemaps_plus.changes.assignment import assign
 from django_sitemaps_plus.changes.events import Taken, take, taken_of
@@ -28,17 +28,17 @@ from django_sitemaps_plus.exceptions import (
     SitemapsPlusError,
     TooManyBadRows,
 )
-from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of
+from django_sitemaps_plus.pagination.bounds import bounds_of
 from django_sitemaps_plus.pagination.deploys import is_outdated
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.places import is_python_ordered
-from django_sitemaps_plus.pagination.queries import ledger, pages, waiting
+from django_sitemaps_plus.pagination.queries import WAIT, ledger, pages, waiting
 from django_sitemaps_plus.protocol.errors import printable
 from django_sitemaps_plus.rendering.columns import epoch
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.signals import changes_written
-from django_sitemaps_plus.sitemaps.attributes import is_expression
-from django_sitemaps_plus.sitemaps.keys import Key, plain
+from django_sitemaps_plus.sitemaps.keys import plain
+from django_sitemaps_plus.sitemaps.media import is_expression
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 from django_sitemaps_plus.storing import storage
@@ -114,13 +114,13 @@ def _serve(
 ) -> Served[Page]:
     if not can_store(source):
         return _fresh(source, page) or build(source, page, site)
-    rows = definition(source).database
+    rows = source.database
     if remembers(rows, source.name):
         write_remembered(rows)
         page = reload(page.pk)
     taken, ticks = None, definition(source).ticks
     if source.key is not None and (page.unassigned or ticks):
-        taken = None if ticks else _only_own(source.key, source.name, page)
+        taken = None if ticks else _only_own(source, page)
         if taken is None and assign(source, page.section):
             page = reload(page.pk)
     fresh = _fresh(source, page)
@@ -141,17 +141,18 @@ def _serve(
     return _former(page) or _wait(source, page, site, asked=asked)
 
 
-def _only_own(key: Key, section: str, page: Page) -> Taken | None:
+def _only_own(source: SectionSource, page: Page) -> Taken | None:
     """
     Take a page's changes, and those of the section that nobody has assigned yet.
 
     None if one of these is not the page's own, or only the rows' database can tell:
     then they have to be assigned. Also of a page in error, which that ends.
     """
+    key, name = source.paged_by, source.name
     if page.error or not is_python_ordered(key):
         return None
-    lower, upper = bounds_of(key, page)
-    rows = waiting_changes(section, page.number, unassigned=True)
+    lower, upper = bounds_of(source, page)
+    rows = waiting_changes(name, page.number, unassigned=True)
     if len(rows) == MOST_TAKEN:
         return None
     for row in rows:
@@ -322,7 +323,7 @@ def _build_unstored(
 ) -> Served[Page]:
     """Build a page to be sent; nothing of it is stored or reported."""
     writer = PageWriter(source, site)
-    lower, upper = bounds_of(KeyRange.of(source).key, page)
+    lower, upper = bounds_of(source, page)
     if writer.run(lower, upper) is not None:
         raise Busy(f"The page {page} has to be split.")
     if writer.is_too_bad:
@@ -335,11 +336,10 @@ def _wait(
 ) -> Served[Page]:
     """Wait for another process's page; as a request briefly, and only one of all."""
     busy = Busy(f"The page {page} is being built.")
-    aliases = {ledger(), definition(source).database}
+    aliases = {ledger(), source.database}
     if any(connections[alias].in_atomic_block for alias in aliases):
         raise busy
-    patience = waiting(busy) if asked else nullcontext(time.monotonic() + PATIENCE)
-    with patience as until:
+    with waiting(busy, WAIT if asked else PATIENCE, asked=asked) as until:
         while time.monotonic() < until:
             time.sleep(_POLL)
             page = reload(page.pk)
@@ -370,8 +370,7 @@ def differs(source: SectionSource, page: Page) -> bool:
     """
     if page.entries is None or source.key is None:
         return True
-    key_range = KeyRange.of(source)
-    rows = key_range.rows(*bounds_of(key_range.key, page))
+    rows = QuerySet.order_by(source.rows(*bounds_of(source, page)))
     lastmod = getattr(source.sitemap, "lastmod", None)
     if is_expression(lastmod):
         dated = rows.annotate(sitemaps_plus_seen=lastmod)

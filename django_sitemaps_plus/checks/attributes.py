@@ -16,8 +16,9 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.entries import News
 from django_sitemaps_plus.protocol.errors import excerpt
 from django_sitemaps_plus.protocol.extensions import is_news_language
-from django_sitemaps_plus.sitemaps.attributes import is_expression, is_method, tags
+from django_sitemaps_plus.sitemaps.attributes import is_method, tags
 from django_sitemaps_plus.sitemaps.classes import Sitemap
+from django_sitemaps_plus.sitemaps.media import is_expression
 from django_sitemaps_plus.sitemaps.news import NewsSitemap
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.sections import overridden

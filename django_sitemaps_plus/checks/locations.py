@@ -16,9 +16,9 @@ from django_sitemaps_plus.exceptions import ConfigurationError, describe
 from django_sitemaps_plus.protocol.errors import LocationError, excerpt
 from django_sitemaps_plus.protocol.locations import page_of, refuse_outside
 from django_sitemaps_plus.protocol.writers import is_language
-from django_sitemaps_plus.sitemaps.attributes import is_expression, is_method
+from django_sitemaps_plus.sitemaps.attributes import is_method
 from django_sitemaps_plus.sitemaps.classes import StaticSitemap
-from django_sitemaps_plus.sitemaps.media import settled
+from django_sitemaps_plus.sitemaps.media import is_expression, settled
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route, problem_of_name
 from django_sitemaps_plus.sitemaps.sections import (

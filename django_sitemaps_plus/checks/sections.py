@@ -48,13 +48,13 @@ from django_sitemaps_plus.sitemaps.attributes import (
     declared_expressions,
     declared_related,
     has_expressions,
-    is_expression,
     is_method,
     item_title,
     moments,
 )
 from django_sitemaps_plus.sitemaps.classes import IMPORTED_AT, unqueryable
 from django_sitemaps_plus.sitemaps.keys import Key
+from django_sitemaps_plus.sitemaps.media import is_expression
 from django_sitemaps_plus.sitemaps.registry import AnySitemap, ambiguous_names, registry
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
@@ -212,7 +212,7 @@ def _unreported(source: SectionSource, model: type[Model]) -> CheckMessage:
         )
     if source.by_position == WITH_WINDOW:
         hint = "Annotate a Subquery in its place, which says the same on each page."
-    if source.contrib_pages:
+    if source.hook:
         hint = (
             "Register a class that does not override it: get_urls_for_item() gives the "
             "entries of an item, BASE_URL and protocol the address."

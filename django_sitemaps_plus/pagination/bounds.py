@@ -7,24 +7,16 @@ next page's. Bounds are only ever compared by the rows' own database.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
 
 from django_sitemaps_plus.db import ROWS
 from django_sitemaps_plus.exceptions import Filling
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
-from django_sitemaps_plus.sitemaps.sections import (
-    SectionSource,
-    database_of,
-    items_of,
-    repeats,
-    rows_between,
-)
+from django_sitemaps_plus.sitemaps.keys import KeyValue, plain
+from django_sitemaps_plus.sitemaps.sections import SectionSource, repeats
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 
 from .cutting import filled_to, halves, tail
@@ -58,52 +50,35 @@ _WRITE_EVERY = 0.5
 FillProgress = Callable[[int], object]
 
 
-@dataclass(frozen=True)
-class KeyRange:
-    """Finds keys by counting rows along the key's index."""
+def nth_key_after(
+    source: SectionSource,
+    lower: KeyValue | None,
+    rows: int,
+    upper: KeyValue | None = None,
+) -> KeyValue | None:
+    """
+    Return the key of the row that ``rows`` rows precede, if there is one.
 
-    source: SectionSource
-    key: Key
-
-    @classmethod
-    def of(cls, source: SectionSource) -> KeyRange:
-        """Return the range of all keys of a section that is paged by key."""
-        if source.key is None:
-            raise TypeError(f"The section {source.name!r} is paged by position.")
-        return cls(source=source, key=source.key)
-
-    def rows(self, lower: KeyValue | None, upper: KeyValue | None) -> QuerySet[Any]:
-        """Return the rows of a range, without anything that only entries need."""
-        items = QuerySet.order_by(items_of(self.source.sitemap))
-        return rows_between(items.using(database_of(items)), self.key, lower, upper)
-
-    def nth_key_after(
-        self, lower: KeyValue | None, rows: int, upper: KeyValue | None = None
-    ) -> KeyValue | None:
-        """
-        Return the key of the row that ``rows`` rows precede, if there is one.
-
-        Raises ``ConfigurationError`` if the rows before it all have its key.
-        """
-        found = plain(self.key.order(self.rows(lower, upper)))
-        key = next(iter(found.values_list(*self.key.names)[rows : rows + 1]), None)
-        if key is not None and key == lower and rows:
-            # Going on from here would not get any further.
-            raise repeats(self.source)
-        return key
-
-    def count(self, lower: KeyValue | None, upper: KeyValue | None) -> int:
-        """Return how many rows a range has."""
-        return plain(self.rows(lower, upper)).count()
+    Found along the key's index. Raises ``ConfigurationError`` if the rows before it all
+    have its key.
+    """
+    found = source.paged_by.values(source.paged_by.order(source.rows(lower, upper)))
+    key = next(iter(found[rows : rows + 1]), None)
+    if key is not None and key == lower and rows:
+        # Going on from here would not get any further.
+        raise repeats(source)
+    return key
 
 
-def bounds_of(key: Key, page: Page) -> tuple[KeyValue | None, KeyValue | None]:
+def bounds_of(
+    source: SectionSource, page: Page
+) -> tuple[KeyValue | None, KeyValue | None]:
     """
     Return the first key of a page and that of the next; None means no bound.
 
     Raises ``Busy`` if they are damaged: the section is divided anew.
     """
-    texts = page.lower, upper_of(page)
+    key, texts = source.paged_by, (page.lower, upper_of(page))
     lower, upper = (None if text is None else key.read(text) for text in texts)
     unread = [text for text in texts if text is not None and key.read(text) is None]
     if unread or (lower is None) != is_first(page):
@@ -111,7 +86,7 @@ def bounds_of(key: Key, page: Page) -> tuple[KeyValue | None, KeyValue | None]:
     return lower, upper
 
 
-def refuse_disorder(key_range: KeyRange, page: Page) -> None:
+def refuse_disorder(source: SectionSource, page: Page) -> None:
     """
     Raise ``Busy`` if the next page begins before a page: the section is divided anew.
 
@@ -120,8 +95,7 @@ def refuse_disorder(key_range: KeyRange, page: Page) -> None:
     lower, upper = page.lower, upper_of(page)
     if lower is None or upper is None:
         return
-    rows = key_range.rows(None, None)
-    if count_lower_bounds(key_range.key, rows.db, [lower], [upper])[lower]:
+    if count_lower_bounds(source.paged_by, source.rows().db, [lower], [upper])[lower]:
         divide_anew(page.section, page)
 
 
@@ -138,8 +112,7 @@ def fill(
     number of pages after every write. Raises ``Filling`` when ``seconds`` are over,
     ``Busy`` when another process is at it for longer than that.
     """
-    key_range = KeyRange.of(source)
-    section = section_row(source.name, key_range.key)
+    section = section_row(source.name, source.paged_by)
     if section.filled and has_first(section):
         return section
     if section.filled:
@@ -149,105 +122,91 @@ def fill(
     with lease(section, wait, asked=seconds is not None) as owner:
         section.refresh_from_db(using=ledger())
         if not section.filled:
-            deadline = None if seconds is None else started + seconds
-            _Filling(key_range, section, owner, deadline, progress).run()
+            deadline = math.inf if seconds is None else started + seconds
+            _fill_on(source, section, owner, deadline, progress)
     return section
 
 
-@dataclass
-class _Filling:
-    """One run of ``fill``, under the section's lease."""
+def _fill_on(
+    source: SectionSource,
+    section: Section,
+    owner: str,
+    deadline: float,
+    progress: FillProgress | None,
+) -> None:
+    """Find the bounds that are missing, under the section's lease."""
+    key, most = source.paged_by, source.items_per_page
 
-    key_range: KeyRange
-    section: Section
-    owner: str
-    deadline: float | None
-    progress: FillProgress | None
-
-    def run(self) -> None:
-        size = filled_to(self.key_range.source.items_per_page)
-        last = self._last_page()
-        start = None if last.lower is None else self.key_range.key.read(last.lower)
-        if last.lower is not None and start is None:
-            # It cannot be read: all begins anew.
-            ordered(self.section).delete()
-            last = self._last_page()
-        before, pending = start, list[KeyValue]()
-        written = time.monotonic()
-        while (found := self.key_range.nth_key_after(start, size)) is not None:
-            if pending:
-                before = pending[-1]
-            pending.append(found)
-            start = found
-            now = time.monotonic()
-            late = self._late()
-            # The last bound waits, for the tail may still fit the page before it;
-            # but every run brings one at least, however little time it has.
-            if len(pending) > 1 and (late or now - written >= _WRITE_EVERY):
-                last = self._write(last, pending[:-1])
-                pending, written = pending[-1:], now
-                if late:
-                    raise Filling(
-                        f"The section {self.section.name!r} is being divided into "
-                        f"pages ({last.number} so far)."
-                    )
-        most = self.key_range.source.items_per_page
-        if pending and self.key_range.nth_key_after(before, most) is None:
-            pending.pop()
-        self._write(last, pending, filled=True)
-
-    def _late(self) -> bool:
-        return self.deadline is not None and time.monotonic() >= self.deadline
-
-    def _last_page(self) -> Page:
-        last = ordered(self.section).last()
-        if last is None:
-            with transaction.atomic(using=ledger()):
-                last = _create_pages(self.section, self.owner, [None], [0])[-1]
-        return last
-
-    def _write(
-        self, last: Page, bounds: list[KeyValue], *, filled: bool = False
-    ) -> Page:
+    def write(last: Page, bounds: list[KeyValue], *, filled: bool = False) -> Page:
         """Write some bounds after the last page; returns what is then the last."""
         with transaction.atomic(using=ledger()):
             if bounds:
-                last = _create_pages(
-                    self.section,
-                    self.owner,
-                    [self.key_range.key.dumps(bound) for bound in bounds],
-                    [last.position + GAP * step for step in range(1, len(bounds) + 1)],
-                )[-1]
+                texts = [key.dumps(bound) for bound in bounds]
+                steps = range(1, len(bounds) + 1)
+                positions = [last.position + GAP * step for step in steps]
+                last = _create_pages(section, owner, texts, positions)[-1]
             if filled:
-                held = sections().filter(pk=self.section.pk, claimed_by=self.owner)
+                held = sections().filter(pk=section.pk, claimed_by=owner)
                 if not held.update(filled=True):
-                    raise lost(self.section)
-                self.section.filled = True
-        sections().filter(pk=self.section.pk).take(self.owner, LEASE)
-        if self.progress is not None:
-            self.progress(last.number)
+                    raise lost(section)
+                section.filled = True
+        sections().filter(pk=section.pk).take(owner, LEASE)
+        if progress is not None:
+            progress(last.number)
         return last
 
+    last = ordered(section).last()
+    start = None if last is None or last.lower is None else key.read(last.lower)
+    if last is not None and last.lower is not None and start is None:
+        # It cannot be read: all begins anew.
+        ordered(section).delete()
+        last = None
+    if last is None:
+        with transaction.atomic(using=ledger()):
+            (last,) = _create_pages(section, owner, [None], [0])
+    before, pending = start, list[KeyValue]()
+    written = time.monotonic()
+    while (found := nth_key_after(source, start, filled_to(most))) is not None:
+        if pending:
+            before = pending[-1]
+        pending.append(found)
+        start = found
+        now = time.monotonic()
+        # The last bound waits, for the tail may still fit the page before it; but
+        # every run brings one at least, however little time it has.
+        if len(pending) > 1 and (now >= deadline or now - written >= _WRITE_EVERY):
+            last = write(last, pending[:-1])
+            pending, written = pending[-1:], now
+            if now >= deadline:
+                raise Filling(
+                    f"The section {section.name!r} is being divided into pages "
+                    f"({last.number} so far)."
+                )
+    if pending and nth_key_after(source, before, most) is None:
+        pending.pop()
+    write(last, pending, filled=True)
 
-def cuts(key_range: KeyRange, page: Page, fitting: int, most: int) -> list[KeyValue]:
+
+def cuts(source: SectionSource, page: Page, fitting: int, most: int) -> list[KeyValue]:
     """
     Return the keys at which a page is cut of whose rows only ``fitting`` fit.
 
     As ``cutting`` says, ``most`` times at most: what is still too large is cut when it
     is built.
     """
-    lower, upper = bounds_of(key_range.key, page)
+    lower, upper = bounds_of(source, page)
     # How many bytes the rest has is not known: one long entry would else be reason
     # to cut thousands of pages.
-    limit = key_range.source.items_per_page
+    limit = source.items_per_page
     if upper is None:
         steps = tail(limit, fitting, most)
     else:
-        steps = halves(limit, fitting, most, key_range.count(lower, upper))
+        count = plain(source.rows(lower, upper)).order_by().count()
+        steps = halves(limit, fitting, most, count)
     found: list[KeyValue] = []
     cut = lower
     for step in steps:
-        cut = key_range.nth_key_after(cut, step, upper)
+        cut = nth_key_after(source, cut, step, upper)
         if cut is None:
             break
         found.append(cut)

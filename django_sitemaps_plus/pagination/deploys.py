@@ -18,10 +18,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
+from typing import NamedTuple, TypeAlias
 
 from django.db.models import F, Q
 
+from .models import Section
 from .queries import sections
 
 #: When this process was started.
@@ -34,25 +35,19 @@ IN_USE = 900.0
 SAY_AGAIN = 60.0
 
 
-class NewestCode(Protocol):
-    """What a section's row says of the newest definition."""
+class SectionColumns(NamedTuple):
+    """What a section's row says of its pages: whether they are fresh, or divided."""
 
-    @property
-    def digest(self) -> str:
-        """The definition."""
+    digest: str
+    digest_since: float
+    digest_seen: float
+    digest_served: float
+    ticked_at: float
+    next_number: int
 
-    @property
-    def digest_since(self) -> float:
-        """Since when it is the newest."""
 
-    @property
-    def digest_seen(self) -> float:
-        """When code that has it said so."""
-
-    @property
-    def digest_served(self) -> float:
-        """When a server or a worker that has it said so."""
-
+#: What a section's row says of the newest definition: see ``Section``.
+NewestCode: TypeAlias = Section | SectionColumns
 
 _is_command = ContextVar("is_command", default=False)
 

@@ -120,12 +120,11 @@ class PageQuerySet(ClaimQuerySet["Page"]):
 
     def on_site(self, names: Iterable[str] | str | None = None) -> Self:
         """Return the pages of the site's sections: of one, of some, or of all."""
-        key = current_key()
+        found = self.filter(section__site=current_key())
         if names is None:
-            return self.filter(section__site=key)
-        if isinstance(names, str):
-            return self.filter(section__site=key, section__name=names)
-        return self.filter(section__site=key, section__name__in=list(names))
+            return found
+        some = [names] if isinstance(names, str) else list(names)
+        return found.filter(section__name__in=some)
 
     def claim(self, page: Page, owner: str, seconds: float) -> bool:
         """

@@ -93,7 +93,12 @@ def _merged(
     rows.extend((text, 1, index) for index, text in enumerate(keys))
     params: list[Any] = []
     for text, kind, number in rows:
-        params += [*_params(key, database, text), kind, number]
+        value = key.read(text)
+        if value is None:
+            raise DamagedError
+        for column, part in zip(key.fields, value, strict=True):
+            params.append(column.get_db_prep_value(part, connection, prepared=False))
+        params += [kind, number]
     row = ", ".join(["%s"] * (len(columns) + 2))
     if connection.vendor == "mysql":
         values = " UNION ALL ".join([f"SELECT {row}"] * len(rows))
@@ -118,13 +123,3 @@ def _merged(
             else:
                 place = number
     return places
-
-
-def _params(key: Key, database: str, text: str) -> list[Any]:
-    value, connection = key.read(text), connections[database]
-    if value is None:
-        raise DamagedError
-    return [
-        column.get_db_prep_value(part, connection, prepared=False)
-        for column, part in zip(key.fields, value, strict=True)
-    ]

@@ -6,8 +6,8 @@ import logging
 import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
 from django.db import OperationalError, connections, router, transaction
@@ -158,10 +158,7 @@ def lease(
     owner, row = uuid.uuid4().hex, sections().filter(pk=section.pk)
     if not row.take(owner, LEASE):
         busy = Busy(f"Another process is dividing the section {section.name!r}.")
-        patience = (
-            waiting(busy, wait) if asked else nullcontext(time.monotonic() + wait)
-        )
-        with patience as until:
+        with waiting(busy, wait, asked=asked) as until:
             while not row.take(owner, LEASE):
                 if time.monotonic() >= until:
                     raise busy
@@ -173,14 +170,17 @@ def lease(
 
 
 @contextmanager
-def waiting(busy: Busy, wait: float = WAIT) -> Iterator[float]:
+def waiting(busy: Busy, wait: float, *, asked: bool) -> Iterator[float]:
     """
-    Wait for another process, as the only request of the site that does.
+    Wait for another process; where a request has ``asked``, as the site's only one.
 
     Yields until when: ``wait`` seconds from now, by ``time.monotonic()``. Raises
     ``busy`` where another request waits, so that no more than one worker of all is
     taken up by it.
     """
+    if not asked:
+        yield time.monotonic() + wait
+        return
     site, asked_at = row_of(""), time.monotonic()
     if not sections().take_wait(site.pk, wait):
         raise busy
@@ -296,12 +296,9 @@ class Sums:
                 error=Min("pages__error", filter=failed, default=""),
             )
         )
-        columns = (
-            *("pk", "key", "filled", "n", "unbuilt", "entries", "size", "lastmod"),
-            *("items", "bad", "lost", "wrong", "error", "confirmed_at"),
-            *("listed", "damaged_at", "failure"),
-        )
-        found = rows.values_list("name", *columns)
+        # "pages" is the relation's name already.
+        names = [one.name if one.name != "pages" else "n" for one in fields(cls)]
+        found = rows.values_list("name", *names)
         return {name: cls(*rest) for name, *rest in found}
 
     def is_of(self, section: SectionSource) -> bool:

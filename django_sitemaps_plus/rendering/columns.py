@@ -11,8 +11,8 @@ import datetime as dt
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
-from typing import Any, Protocol, TypeAlias
+from itertools import chain, repeat
+from typing import Any, TypeAlias
 
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -80,23 +80,6 @@ class FailedValue:
     reason: str
 
 
-class Locations(Protocol):
-    """Where the locations of a batch come from, in one language."""
-
-    def bulk(self) -> Pieces | None:
-        """
-        Return all locations as escaped pieces; None if some may be illegal.
-
-        They are not too long behind any origin, but may be too short.
-        """
-
-    def exact(self, index: int, origin: Origin) -> str:
-        """Return one location, as a path if it is on ``origin``; raises if illegal."""
-
-    def is_part(self, index: int) -> bool:
-        """Return whether one is of a part of a page, which is listed once."""
-
-
 @dataclass(frozen=True, slots=True)
 class RouteLocations:
     """Locations that a compiled route builds from columns of values."""
@@ -107,11 +90,10 @@ class RouteLocations:
     def bulk(self) -> Pieces | None:
         """Encode and escape every column at once."""
         pieces = [escape(piece) for piece in self.route.pieces]
-        room = ALWAYS_FITS - sum(map(len, pieces))
         slots = self.route.slots
         if not slots or not pieces[0].startswith("/"):
             return None
-        most = room // len(slots)
+        most = (ALWAYS_FITS - sum(map(len, pieces))) // len(slots)
         columns: list[str] = []
 
         def finish(joined: str) -> str | None:
@@ -145,7 +127,7 @@ class TextLocations:
 
     def bulk(self) -> Pieces | None:
         """Check all values at once; None if one is not a legal path as it is."""
-        joined = _joined(self.values)
+        joined = lines_of(self.values)
         if joined is None or not plain(joined):
             return None
         escaped = escape_joined(joined)
@@ -204,20 +186,25 @@ class LastmodColumn:
         if self.form == "stamp" and self.zone is not dt.UTC:
             return None
         shapes, read, suffix = _TEXT_FORMS[self.form]
-        joined = _joined(self.values)
+        joined = lines_of(self.values)
         if joined is None or not _have_shapes(joined, shapes):
             return None
         texts = joined.replace(" ", "T").split("\n")
         if len(joined) >= 20 * len(texts):
             # Some have decimals.
             texts = [text[:19] for text in texts]
-        return (texts, suffix) if self.exist or _exist(texts, read) else None
+        if not self.exist:
+            try:
+                deque(map(read, texts), maxlen=0)  # SQLite stores a 30th of February
+            except ValueError:
+                return None
+        return texts, suffix
 
     def _formatted(self) -> tuple[Sequence[str], str] | None:
         """Format times in UTC, which is what the ORM returns."""
-        if {*map(type, self.values)} != {dt.datetime}:
-            return None
-        if any(value.tzinfo is not dt.UTC for value in self.values):
+        if {*map(type, self.values)} != {dt.datetime} or any(
+            value.tzinfo is not dt.UTC for value in self.values
+        ):
             return None
         # Three times as fast as isoformat().
         two = _TWO_DIGITS
@@ -237,19 +224,11 @@ class LastmodColumn:
         if self.form != "python" and value.startswith(_ZERO_DATE):
             return None
         if self.form == "stamp":
-            value = _parse_stamp(value, self.zone)
+            value = parse_datetime(value) or value
         return w3c(value, self.zone)
 
 
-def _parse_stamp(text: str, zone: dt.tzinfo) -> dt.datetime | str:
-    """Read the database's text of a date and time; return any other text as it is."""
-    parsed = parse_datetime(text)
-    if parsed is None:
-        return text
-    return parsed.replace(tzinfo=zone) if parsed.tzinfo is None else parsed
-
-
-def _joined(values: Sequence[Any]) -> str | None:
+def lines_of(values: Sequence[Any]) -> str | None:
     """Join texts by line breaks; None if one is no text or has a line break itself."""
     try:
         joined = "\n".join(values)
@@ -270,15 +249,6 @@ def _have_shapes(joined: str, shapes: frozenset[bytes]) -> bool:
     return shapes.issuperset(lines[:-1].split(b"\n"))
 
 
-def _exist(texts: Sequence[str], read: Callable[[str], object]) -> bool:
-    """Return whether all texts can be read: SQLite stores a 30th of February too."""
-    try:
-        deque(map(read, texts), maxlen=0)
-    except ValueError:
-        return False
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Constant(Sequence[Any]):
     """The column of an attribute that is the same for all items."""
@@ -295,6 +265,13 @@ class Constant(Sequence[Any]):
     def __getitem__(self, index: Any) -> Any:
         return self.value
 
+
+#: Where the locations of a batch come from, in one language. ``bulk()`` returns all as
+#: escaped pieces, not too long behind any origin, but perhaps too short; or None, if
+#: some may be illegal. ``exact()`` returns one, as a path if it is on ``origin``, and
+#: raises if it is illegal; ``is_part()`` whether it is of a part of a page, which is
+#: listed once.
+Locations: TypeAlias = RouteLocations | TextLocations
 
 #: What people call some items: a column for each of their entries, or one for all.
 Titles: TypeAlias = Sequence[Sequence[Any]]
@@ -322,14 +299,9 @@ class RowBatch:
 
     def declared_lastmods(self) -> list[Any]:
         """Return the lastmods as they were declared, of entries or of items."""
-        if self.entries is None:
-            return list(self.lastmods.values)
-        return [
-            lastmod
-            for some in self.entries
-            for one in some
-            for lastmod in one.lastmods.values
-        ]
+        every = [[self]] if self.entries is None else self.entries
+        batches = chain.from_iterable(every)
+        return list(chain.from_iterable(one.lastmods.values for one in batches))
 
 
 def allowed_bad(rows: int) -> int:
@@ -399,8 +371,7 @@ class Tally:
             # Legal, but not within the calendar in UTC: midnight of the year 1, east
             # of Greenwich.
             return
-        if self.newest is None or seen > self.newest:
-            self.newest = seen
+        self.newest = max(self.newest or seen, seen)
 
 
 def is_after(text: str, latest: str) -> bool:

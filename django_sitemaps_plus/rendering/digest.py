@@ -18,17 +18,12 @@ from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
-from django.db import DEFAULT_DB_ALIAS
 from django.utils import timezone
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.sitemaps import tenants
-from django_sitemaps_plus.sitemaps.attributes import (
-    declared,
-    is_expression,
-    is_method,
-    moments,
-)
+from django_sitemaps_plus.sitemaps.attributes import declared, is_method, moments
+from django_sitemaps_plus.sitemaps.media import is_expression
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import SectionSource, items_of, source
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site
@@ -63,9 +58,7 @@ class Definition:
     #: Whether the query depends on the time at which it runs.
     clock: bool
     #: Whether the section declares when its items appear or expire.
-    ticks: bool = False
-    #: The database in which its rows are written, as far as one can see.
-    database: str = DEFAULT_DB_ALIAS
+    ticks: bool
 
 
 @lru_cache(maxsize=16_384)
@@ -82,12 +75,8 @@ def _definition(
     # The address of an object differs from process to process.
     text = _ADDRESS.sub("", ", ".join(map(_written, [base_url, *first])))
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-    return Definition(
-        digest=f"{version()}{digest}",
-        clock=clock,
-        ticks=bool(moments(section.sitemap)),
-        database=section.database,
-    )
+    ticks = bool(moments(section.sitemap))
+    return Definition(f"{version()}{digest}", clock, ticks)
 
 
 def definition(section: SectionSource) -> Definition:
@@ -175,9 +164,5 @@ def _mentions_today(parts: Sequence[Any]) -> bool:
     return any(clock in statement for statement in statements for clock in _CLOCKS)
 
 
-def _forget(**kwargs: Any) -> None:
-    """Describe the sections again after a test has overridden a setting."""
-    _definition.cache_clear()
-
-
-setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.rendering.digest")
+# Describe the sections again after a test has overridden a setting.
+setting_changed.connect(lambda **kwargs: _definition.cache_clear(), weak=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 from django_sitemaps_plus.protocol.errors import LocationError
@@ -12,7 +12,7 @@ from django_sitemaps_plus.protocol.extensions import MEDIA, MediaKind, Place
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK, plain, resolve
 from django_sitemaps_plus.protocol.values import one
 
-from .columns import Constant, Pieces, RowBatch, escape_joined
+from .columns import Constant, Pieces, RowBatch, escape_joined, lines_of
 
 _NOTHING: Pieces = (("",), ())
 
@@ -62,13 +62,8 @@ def _addresses(column: Sequence[Any], kind: MediaKind) -> Pieces | None:
     flat = list(chain.from_iterable(each))
     if not flat:
         return _NOTHING
-    ends = list(accumulate(map(len, each)))
-    try:
-        joined = "\n".join(flat)
-    except TypeError:
-        return None
-    most = kind.most or len(flat)
-    if joined.count("\n") != len(flat) - 1 or max(map(len, each)) > most:
+    joined = lines_of(flat)
+    if joined is None or max(map(len, each)) > (kind.most or len(flat)):
         return None
     start = _common_origin(flat[0])
     if start:
@@ -84,10 +79,9 @@ def _addresses(column: Sequence[Any], kind: MediaKind) -> Pieces | None:
     first, last = kind.write(example, place).split("/<", 1)
     last = f"<{last}"
     between = f"{last}{first}"
-    begins = [0, *ends]
     fragments = [
         f"{first}{between.join(texts[begin:end])}{last}" if end > begin else ""
-        for begin, end in zip(begins, ends, strict=False)
+        for begin, end in pairwise(accumulate(map(len, each), initial=0))
     ]
     return ("", ""), [fragments]
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from django.apps import apps
@@ -44,17 +45,14 @@ from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, key_of
 from django_sitemaps_plus.sitemaps.media import settled
-from django_sitemaps_plus.sitemaps.news import NewsSitemap
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
 from django_sitemaps_plus.sitemaps.sections import (
     SectionSource,
-    database_of,
     gives_entries,
     items_of,
     overridden,
     repeats,
-    rows_between,
 )
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE, Site, SiteAddress
 
@@ -135,7 +133,7 @@ class Reader:
             latest=latest_believed().strftime("%Y-%m-%dT%H:%M:%S"),
             alternates=bool(sitemap.i18n and sitemap.alternates),
             x_default=x_default,
-            is_news=isinstance(sitemap, NewsSitemap),
+            is_news=self.source.is_news,
             raises=self.raises,
         )
 
@@ -162,16 +160,26 @@ class Reader:
         """
         Yield the items from ``lower`` to before ``upper``.
 
-        ``most`` is how many rows one query may return.
+        ``most`` is how many rows one query may return. Raises ``ConfigurationError``
+        for rows that are returned more than once.
         """
-        rows, key = self._keyed_rows()
-        queryset = key.order(rows_between(rows, key, lower, upper))
-        if self._needs_objects():
-            queryset = self.annotated(queryset)
-            for items, labels in instances(self.source, queryset, key):
-                yield from self.objects(items, labels)
-        else:
+        key = self.source.paged_by
+        queryset = key.order(self.source.rows(lower, upper))
+        if not self._needs_objects():
             yield from self._rows(queryset, key, most)
+            return
+        rest = queryset = self.annotated(queryset)
+        # A keyset query for every chunk: ``iterator()`` would copy the whole result
+        # into a cursor WITH HOLD on PostgreSQL.
+        while items := list(rest[:OBJECTS_AT_ONCE]):
+            labels = key.labels(items)
+            if len(set(labels)) != len(labels):
+                raise repeats(self.source)
+            yield from self.objects(items, labels)
+            if len(items) < OBJECTS_AT_ONCE:
+                return
+            vendor = connections[queryset.db].vendor
+            rest = queryset.filter(key.after(key.of(items[-1]), vendor))
 
     def _needs_objects(self) -> bool:
         """Return whether what is wanted of an item takes a method."""
@@ -184,58 +192,46 @@ class Reader:
         wanted = declared_expressions(self.sitemap, titles=self.with_titles)
         return annotated(rows, wanted, self.sitemap)
 
-    def _keyed_rows(self) -> tuple[QuerySet[Any], Key]:
-        """Return the section's rows where they are written, and its key."""
-        key = self.source.key
-        if key is None:
-            raise TypeError(f"the section {self.source.name!r} has no key")
-        items = items_of(self.sitemap)
-        # A replica may not have received yet what was saved.
-        return items.using(database_of(items)), key
-
     def _rows(self, queryset: QuerySet[Any], key: Key, most: int) -> Iterator[RowBatch]:
         """The row path: queries on the raw cursor, until one returns too few rows."""
-        connection = connections[queryset.db]
-        routes = self.routes()
-        languages = self.source.languages
-        block = max(1, BLOCK // max(1, len(languages)))
-        rest = queryset
+        rest, vendor = queryset, connections[queryset.db].vendor
         while True:
             plan = self._plan(rest[:most], key)
             read, last = 0, None
-            with connection.cursor() as cursor:
-                cursor.execute(*plan.statement)
-                while rows := cursor.fetchmany(block):
-                    batch = plan.batch(rows, languages, routes, self._attempt)
-                    repeated = last == rows[0][: plan.key_width]
-                    if repeated or len({*batch.labels}) < len(rows):
-                        raise repeats(self.source)
-                    read, last = read + len(rows), rows[-1][: plan.key_width]
-                    yield batch
+            for batch in self._batches(plan):
+                labels = batch.labels
+                if last == labels[0] or len({*labels}) < len(labels):
+                    raise repeats(self.source)
+                read, last = read + len(labels), labels[-1]
+                yield batch
             if read < most or last is None:
                 return
-            rest = queryset.filter(key.after(plan.key(last), connection.vendor))
+            rest = queryset.filter(key.after(plan.key(last), vendor))
+
+    def _batches(self, plan: RowPlan) -> Iterator[RowBatch]:
+        """Yield what the statement of a plan returns, some rows at a time."""
+        languages = self.source.languages
+        block = max(1, BLOCK // max(1, len(languages)))
+        with connections[plan.using].cursor() as cursor:
+            cursor.execute(*plan.statement)
+            while rows := cursor.fetchmany(block):
+                yield plan.batch(rows, languages, self.routes, self._attempt)
 
     def of_keys(
         self, keys: Sequence[KeyValue]
     ) -> Iterator[tuple[KeyValue, str | None]]:
         """Yield those of some keys that are listed, with their text; None if bad."""
-        rows, key = self._keyed_rows()
-        rows = QuerySet.order_by(rows).filter(key.among(keys))
+        key, read = self.source.paged_by, list[KeyValue]()
+        rows = QuerySet.order_by(self.source.rows()).filter(key.among(keys))
+        batches = list[RowBatch]()
         if self._needs_objects():
             objects = list(self.annotated(rows))
-            read = [key.of(item) for item in objects]
-            batches: Iterable[RowBatch] = self.objects(objects, read)
+            read += map(key.of, objects)
+            batches += self.objects(objects, read)
         else:
             plan = self._plan(rows, key)
-            with connections[rows.db].cursor() as cursor:
-                cursor.execute(*plan.statement)
-                raw = cursor.fetchall()
-            if not raw:
-                return
-            read = [plan.key(row[: plan.key_width]) for row in raw]
-            languages, routes = self.source.languages, self.routes()
-            batches = [plan.batch(raw, languages, routes, self._attempt)]
+            batches += self._batches(plan)
+            read += [plan.key(label) for batch in batches for label in batch.labels]
         texts = [text for _, some in self.texts(batches) for text in some.each()]
         yield from zip(read, texts, strict=True)
 
@@ -248,8 +244,7 @@ class Reader:
         The section is paged by key. Rows that it does not list, and bad ones, are
         missing.
         """
-        key = self.source.key
-        assert key is not None  # noqa: S101 (for the type checker: asked by the caller)
+        key = self.source.paged_by
         given = (one for text in sorted(texts) if (one := key.read(text)) is not None)
         found: dict[str, Sequence[tuple[str, bytes]]] = {}
         with self.site.rendering():
@@ -271,23 +266,18 @@ class Reader:
             textual=textual,
         )
 
+    @cached_property
     def routes(self) -> dict[str | None, CompiledRoute]:
-        """Compile the section's route in each of its languages."""
+        """The section's route, compiled in each of its languages."""
         location = getattr(self.read_as.sitemap, "location", None)
         return self._compiled(location) if isinstance(location, Route) else {}
 
     def _compiled(self, route: Route) -> dict[str | None, CompiledRoute]:
         compiled = {}
-        for language in self._languages:
+        for language in self.source.languages:
             with self.source.context(self.site, language):
                 compiled[language] = route.compile()
         return compiled
-
-    @property
-    def _languages(self) -> tuple[str | None, ...]:
-        if self.source.is_live and self.sitemap.i18n:
-            return tuple(self.sitemap._languages())
-        return self.source.languages
 
     # By position
 
@@ -297,36 +287,24 @@ class Reader:
 
         Raises Django's ``EmptyPage`` for a class that builds its own pages.
         """
-        if self.source.contrib_pages:
-            yield from self._contrib_page(page)
+        if self.source.hook:
+            origin = self.site.origin
+            with self.source.context(self.site):
+                infos = self.sitemap.get_urls(
+                    page=page, site=_site_of(origin.host), protocol=origin.scheme
+                )
+                given = [_contrib_batch(settled(info)) for info in infos]
+            yield from given
             return
         size = self.source.items_per_page
         rows = self.source.items()[(page - 1) * size : page * size]
         if self.read_as.expressions and not self._needs_objects():
-            yield from self._sliced(rows)
+            # Their dates as a view's headers need them.
+            plan = self._plan(rows, key_of(rows, "pk"), textual=False)
+            yield from self._batches(plan)
             return
         for chunk in parts(rows, OBJECTS_AT_ONCE):
             yield from self.objects(chunk, [_shown(item) for item in chunk])
-
-    def _sliced(self, rows: QuerySet[Any]) -> Iterator[RowBatch]:
-        """Yield the rows of a slice, their dates as a view's headers need them."""
-        plan = self._plan(rows, key_of(rows, "pk"), textual=False)
-        languages, routes = self._languages, self.routes()
-        with connections[rows.db].cursor() as cursor:
-            cursor.execute(*plan.statement)
-            while some := cursor.fetchmany(BLOCK):
-                yield plan.batch(some, languages, routes, self._attempt)
-
-    def _contrib_page(self, page: int) -> Iterator[RowBatch]:
-        """Yield what ``get_urls()`` returns, for a class that overrides its hooks."""
-        with self.source.context(self.site):
-            infos = self.sitemap.get_urls(
-                page=page,
-                site=_site_of(self.site.origin.host),
-                protocol=self.site.origin.scheme,
-            )
-            given = [_contrib_batch(settled(info)) for info in infos]
-        yield from given
 
     # Objects
 
@@ -461,7 +439,10 @@ class Reader:
         """Return the function that gives an attribute of an item, the cheapest."""
         sitemap = self.sitemap
         if overridden(sitemap, "_get") or overridden(sitemap, "_location"):
-            return _hooked(sitemap, name, language)
+            hook = (
+                sitemap._location if name == "location" else partial(sitemap._get, name)
+            )
+            return lambda item: hook((item, language) if sitemap.i18n else item)
         value: Any = getattr(sitemap, name, None)
         if is_method(value):
             method: Callable[[Any], Any] = value
@@ -473,20 +454,14 @@ class Reader:
         return Constant(value, 0)
 
 
-@dataclass(frozen=True)
-class _Site:
-    """The part of a Site that contrib's ``get_urls()`` uses."""
-
-    domain: str
-
-
 def _site_of(host: str) -> Any:
     """Return the current Site under ``host``: django CMS asks for its key as well."""
+    no_row = SimpleNamespace(domain=host)  # all that contrib's get_urls() uses
     if not apps.is_installed("django.contrib.sites"):
-        return _Site(host)
+        return no_row
     model = apps.get_model("sites.Site")
     if not getattr(django_settings, "SITE_ID", None):
-        return model.objects.filter(domain__iexact=host).first() or _Site(host)
+        return model.objects.filter(domain__iexact=host).first() or no_row
     # A copy: Django caches the object for the whole process.
     site = copy(model.objects.get_current())
     site.domain = host
@@ -515,42 +490,6 @@ def _given_entry(info: Mapping[str, Any]) -> RowBatch:
         locations={None: TextLocations([info.get("location")])},
         priorities=[info.get("priority")],
     )
-
-
-def _hooked(
-    sitemap: AnySitemap, name: str, language: str | None
-) -> Callable[[Any], Any]:
-    """Return a getter through contrib's own hooks, which the class overrides."""
-
-    def get(item: Any) -> Any:
-        wrapped = (item, language) if sitemap.i18n else item
-        if name == "location":
-            return sitemap._location(wrapped)
-        return sitemap._get(name, wrapped)
-
-    return get
-
-
-def instances(
-    source: SectionSource, queryset: QuerySet[Any], key: Key
-) -> Iterator[tuple[list[Any], list[Any]]]:
-    """
-    Yield the instances of ``queryset``, which is in the key's order, and their labels.
-
-    A keyset query for every chunk: ``iterator()`` would copy the whole result into a
-    cursor WITH HOLD on PostgreSQL. Raises ``ConfigurationError`` for rows that are
-    returned more than once.
-    """
-    vendor = connections[queryset.db].vendor
-    rest = queryset
-    while items := list(rest[:OBJECTS_AT_ONCE]):
-        labels = key.labels(items)
-        if len(set(labels)) != len(labels):
-            raise repeats(source)
-        yield items, labels
-        if len(items) < OBJECTS_AT_ONCE:
-            return
-        rest = queryset.filter(key.after(key.of(items[-1]), vendor))
 
 
 def _shown(item: Any) -> str:

@@ -29,12 +29,17 @@ from django_sitemaps_plus.sitemaps.attributes import (
     declared_media,
     in_language,
     is_alias,
-    is_expression,
     tags,
 )
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
-from django_sitemaps_plus.sitemaps.media import Related, is_composed, settled, slots_of
+from django_sitemaps_plus.sitemaps.media import (
+    Related,
+    is_composed,
+    is_expression,
+    settled,
+    slots_of,
+)
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
 
@@ -123,9 +128,11 @@ class RowPlan:
         Django's ``FieldError`` for an expression that cannot be resolved.
         """
         expressions = declared_expressions(sitemap, titles=with_titles)
-        form = "python"
-        if textual and alias("lastmod") in expressions:
-            expressions, form = _textual(queryset, expressions)
+        lastmod, form = expressions.get(alias("lastmod")), "python"
+        if textual and lastmod is not None:
+            form = _text_form(queryset, lastmod)
+        if form != "python":
+            expressions[alias("lastmod")] = _DateText(lastmod)
         every = annotated(queryset, expressions, sitemap)
         names = [*key.names, *filter(is_alias, every.query.annotation_select)]
         selected = plain(every).values_list(*names)
@@ -143,11 +150,11 @@ class RowPlan:
             others=frozenset(other_statements(sitemap, key)),
         )
 
-    def key(self, raw: KeyValue) -> KeyValue:
-        """Convert a key from the driver's values to the ORM's."""
+    def key(self, label: Any) -> KeyValue:
+        """Convert a row's label, its key by the driver's values, to the ORM's."""
         return tuple(
             self.converters[index](part) if index in self.converters else part
-            for index, part in enumerate(raw)
+            for index, part in enumerate(label if self.key_width > 1 else [label])
         )
 
     def batch(
@@ -158,7 +165,15 @@ class RowPlan:
         attempt: Attempt,
     ) -> RowBatch:
         """Return ``rows`` column by column; ``attempt`` converts a column's values."""
-        columns, faults = self._converted(rows, attempt)
+        columns = transposed(rows)
+        faults: dict[int, str] = {}
+        for name, index in self.positions.items():
+            # Keys are only compared and shown: the driver's values will do.
+            if index >= self.key_width and index in self.converters:
+                is_tag = attribute_of(name) in tags() or name.startswith(alias(TITLE))
+                given = None if is_tag else faults
+                convert = self.converters[index]
+                columns[index] = converted(convert, columns[index], attempt, given)
         # Of dates without a zone: with USE_TZ ``_DateText`` gives them in UTC.
         zone = dt.UTC if django_settings.USE_TZ else timezone.get_default_timezone()
         return RowBatch(
@@ -178,21 +193,6 @@ class RowPlan:
             if self.with_titles
             else (),
         )
-
-    def _converted(
-        self, rows: Sequence[Sequence[Any]], attempt: Attempt
-    ) -> tuple[list[Sequence[Any]], dict[int, str]]:
-        """Return the columns as the ORM converts them, and the errors by row."""
-        columns = transposed(rows)
-        faults: dict[int, str] = {}
-        for name, index in self.positions.items():
-            # Keys are only compared and shown: the driver's values will do.
-            if index >= self.key_width and index in self.converters:
-                is_tag = attribute_of(name) in tags() or name.startswith(alias(TITLE))
-                given = None if is_tag else faults
-                convert = self.converters[index]
-                columns[index] = converted(convert, columns[index], attempt, given)
-        return columns, faults
 
     def _column(
         self, name: str, columns: list[Sequence[Any]], language: str | None = None
@@ -222,20 +222,15 @@ class RowPlan:
                 for language in languages
             }
         names = [alias("location", parameter) for parameter in location.expressions]
-        if not names:
-            # A route of constants: the same text for every row.
-            length = len(columns[0])
-            return {
-                language: TextLocations([routes[language].exact(())] * length)
-                for language in languages
-            }
-        return {
-            language: RouteLocations(
-                routes[language],
-                [self._selected(name, columns, language) for name in names],
-            )
-            for language in languages
-        }
+        found: dict[str | None, Locations] = {}
+        for language in languages:
+            values = [self._selected(name, columns, language) for name in names]
+            found[language] = RouteLocations(routes[language], values)
+            if not names:
+                # A route of constants: the same text for every row.
+                text = routes[language].exact(())
+                found[language] = TextLocations([text] * len(columns[0]))
+        return found
 
     def _media(
         self,
@@ -281,41 +276,26 @@ class RowPlan:
 
     def _keys(self, columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
         """Return the rows' keys as the ORM's values; tuples if they are several."""
-        return rows_of(
-            [
-                list(map(self.converters[index], column))
-                if index in self.converters
-                else column
-                for index, column in enumerate(columns[: self.key_width])
-            ]
-        )
+        keys = list(columns[: self.key_width])
+        for index, convert in self.converters.items():
+            if index < self.key_width:
+                keys[index] = list(map(convert, keys[index]))
+        return rows_of(keys)
 
 
-def _textual(
-    queryset: QuerySet[Any], expressions: dict[str, Any]
-) -> tuple[dict[str, Any], str]:
-    """
-    Select lastmod as text where the database's text is reliable.
-
-    Returns the expressions and the ``form`` of a ``LastmodColumn`` of their values.
-    """
-    name = alias("lastmod")
-    connection = connections[queryset.db]
-    annotated = queryset.annotate(**{name: expressions[name]})
-    resolved = annotated.query.annotations[name]
+def _text_form(queryset: QuerySet[Any], lastmod: Any) -> str:
+    """Return the ``form`` of a ``LastmodColumn``: text, where that is reliable."""
+    name, connection = alias("lastmod"), connections[queryset.db]
+    resolved = queryset.annotate(**{name: lastmod}).query.annotations[name]
     try:
         output = resolved.output_field
         if resolved.get_db_converters(connection) or not is_plain(output):
-            return expressions, "python"  # what is stored is not what it says
+            return "python"  # what is stored is not what it says
     except FieldError:
-        return expressions, "python"
+        return "python"
+    if not isinstance(output, DateTimeField):
+        return "day" if isinstance(output, DateField) else "python"
     stored_in_utc = connection.vendor == "postgresql" or (
         connection.timezone_name == "UTC" or not django_settings.USE_TZ
     )
-    if isinstance(output, DateTimeField) and stored_in_utc:
-        form = "stamp"
-    elif isinstance(output, DateField) and not isinstance(output, DateTimeField):
-        form = "day"
-    else:
-        return expressions, "python"
-    return {**expressions, name: _DateText(expressions[name])}, form
+    return "stamp" if stored_in_utc else "python"

@@ -94,9 +94,7 @@ class Serializer:
 
     def _bulk(self, batch: RowBatch, tally: Tally) -> Texts | None:
         """Return the text of a batch; None if some items may be bad."""
-        if batch.entries is not None or batch.faults or batch.links:
-            return None
-        if not batch.labels:
+        if batch.entries is not None or batch.faults or batch.links or not batch.labels:
             return None
         media = bulk_media(batch)
         if media is None:
@@ -106,7 +104,9 @@ class Serializer:
             pieces = column.bulk()
             if pieces is None:
                 return None
-            if not self._is_long_enough(pieces) or not self._is_inside(pieces):
+            # Whether it is certainly as long as the schemas want.
+            length = len(str(self.origin)) + sum(map(len, pieces[0]))
+            if length < MIN_LOCATION or not self._is_inside(pieces):
                 return None
             locations[language] = pieces
         links = self._bulk_links(locations) if self.alternates else []
@@ -127,10 +127,6 @@ class Serializer:
         tally.see(newest)
         return fill_entries(locations, tail, links, media, len(batch.labels))
 
-    def _is_long_enough(self, pieces: Pieces) -> bool:
-        """Return whether every location is certainly as long as the schemas want."""
-        return len(str(self.origin)) + sum(map(len, pieces[0])) >= MIN_LOCATION
-
     def _is_inside(self, pieces: Pieces) -> bool:
         """Return whether every location is certain to be in the folder."""
         (first, *_), columns = pieces
@@ -150,10 +146,8 @@ class Serializer:
             return links
         literals, columns = locations[self.x_default]
         segment = f"/{self.x_default}/"
-        if segment not in literals[0]:
-            if may_hold(self.x_default, literals, columns):
-                return None
-            return [*links, ("x-default", (literals, columns))]
+        if segment not in literals[0] and may_hold(self.x_default, literals, columns):
+            return None
         first = literals[0].replace(segment, "/", 1)
         return [*links, ("x-default", ((first, *literals[1:]), columns))]
 
@@ -273,7 +267,7 @@ class Serializer:
         """Return an alternate of contrib's dicts, which may be of another host."""
         link = self.origin.absolute(page_of(given.get("location")))
         path = link.removeprefix(str(self.origin))
-        href = _marked(path) if path.startswith("/") else link
+        href = _marked(path if path.startswith("/") else link)
         return alternate_xml(given.get("lang_code", ""), href)
 
     def _media(self, media: Media | None, index: int, path: str, omit: _Omit) -> str:

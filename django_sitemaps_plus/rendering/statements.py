@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from django.core.exceptions import EmptyResultSet
@@ -16,7 +17,7 @@ Statement: TypeAlias = tuple[str, tuple[Any, ...]]
 #: By column number, what the ORM would do to a value.
 Converters: TypeAlias = dict[int, Callable[[Any], Any]]
 #: Calls a function with each value; errors go to the dict, by the value's index.
-#: Without a dict each is returned in place of its value, as ``columns.Failed``.
+#: Without a dict each is returned in place of its value, as ``columns.FailedValue``.
 Attempt: TypeAlias = Callable[
     [Callable[[Any], Any], Sequence[Any], dict[int, str] | None], list[Any]
 ]
@@ -62,7 +63,7 @@ def _converters(compiler: Any, connection: Any) -> Converters:
     converters: Converters = {}
     selected = [column[0] for column in compiler.select or ()]
     for index, (steps, expression) in compiler.get_converters(selected).items():
-        converters[index] = _chain(steps, expression, connection)
+        converters[index] = partial(_convert, steps, expression, connection)
     for index, expression in enumerate(selected):
         output = getattr(expression, "output_field", None)
         if isinstance(output, FileField):
@@ -70,10 +71,7 @@ def _converters(compiler: Any, connection: Any) -> Converters:
     return converters
 
 
-def _chain(steps: Any, expression: Any, connection: Any) -> Callable[[Any], Any]:
-    def convert(value: Any) -> Any:
-        for step in steps:
-            value = step(value, expression, connection)
-        return value
-
-    return convert
+def _convert(steps: Any, expression: Any, connection: Any, value: Any) -> Any:
+    for step in steps:
+        value = step(value, expression, connection)
+    return value

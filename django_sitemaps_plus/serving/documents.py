@@ -35,7 +35,7 @@ from django_sitemaps_plus.exceptions import (
     TooManyBadRows,
     UnusableError,
 )
-from django_sitemaps_plus.pagination.bounds import KeyRange, bounds_of, fill
+from django_sitemaps_plus.pagination.bounds import bounds_of, fill
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger, pages, sections
 from django_sitemaps_plus.protocol.limits import MAX_BYTES, MAX_ENTRIES
@@ -269,9 +269,8 @@ def rebuild_waiting(sources: Sequence[SectionSource], site: SiteAddress) -> None
     Many are left to the background.
     """
     for one in sources:
-        database = definition(one).database
-        if remembers(database, one.name):
-            write_remembered(database)
+        if remembers(one.database, one.name):
+            write_remembered(one.database)
     rows = changes().filter(section__in=[one.name for one in sources])
     waiting = list(rows.values_list("section", flat=True)[: _MOST_CHANGES + 1])
     if 0 < len(waiting) <= _MOST_CHANGES:
@@ -412,6 +411,6 @@ def rows_of_page(
         if isinstance(page, int):
             batches = reader.by_position(page)
         else:
-            bounds = bounds_of(KeyRange.of(source).key, page)
+            bounds = bounds_of(source, page)
             batches = reader.by_key(*bounds, most or source.limit)
         yield from islice(reader.lastmods(batches), most)

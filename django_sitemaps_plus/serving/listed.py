@@ -164,7 +164,7 @@ def _empty(
     for pk, section, digest, verified, is_own, unassigned in values:
         item = by_section[section]
         current = definition(item)
-        waits = is_own or unassigned or remembers(current.database, item.name)
+        waits = is_own or unassigned or remembers(item.database, item.name)
         is_sure = is_own or (waits and section not in with_entries)
         if digest == current.digest and not is_sure:
             due = is_due(rows[item.name], verified, current, now)
@@ -233,7 +233,7 @@ def _unless_unusable(item: SectionSource, unusable: set[str]) -> Iterator[None]:
 def _listed_by_position(item: SectionSource) -> list[ListedPage]:
     """Return the pages of a section by position; its items are counted, not read."""
     items, count = item.position_size()
-    each = 1 if item.contrib_pages else item.entries_per_item
+    each = 1 if item.hook else item.entries_per_item
     left = [items * each - number * item.limit for number in range(count)]
     return [
         ListedPage(
@@ -241,7 +241,7 @@ def _listed_by_position(item: SectionSource) -> list[ListedPage]:
             number,
             entries=max(0, min(item.limit, entries)),
             # A class that builds its pages may have entries without items.
-            is_empty=not (items or item.contrib_pages),
+            is_empty=not (items or item.hook),
             has_newest=count == 1,
         )
         for number, entries in enumerate(left, 1)

@@ -33,11 +33,12 @@ from django.urls import reverse, reverse_lazy
 from django_sitemaps_plus.exceptions import RouteError
 from django_sitemaps_plus.protocol.extensions import MEDIA
 
-from .attributes import alias, is_expression, is_method, methods_of
+from .attributes import alias, is_method, methods_of
 from .classes import Sitemap, is_evaluated
+from .media import is_expression
 from .registry import AnySitemap
 from .routes import Route
-from .sections import object_path_reason, overridden
+from .sections import object_path_reason
 
 #: What gives an instance what its row has, as long as it is Django's.
 _OF_MODELS = (
@@ -50,8 +51,13 @@ _OF_QUERYSETS = (
     *("annotate", "_annotate", "values_list", "_values"),
 )
 #: What a sitemap may not have of its own: it would not be called.
-_OF_SITEMAPS = ("prepare_items", "get_urls_for_item", "_get", "_location")
+_OF_SITEMAPS = (
+    *("prepare_items", "get_urls_for_item", "_get", "_location"),
+    *("__getattribute__", "__getattr__"),
+)
 _OF_FIELDS = ("get_db_converters", "select_format", "get_col")
+#: In what code differs that stands elsewhere in a file, or in another one.
+_OF_PLACES = ("co_flags", "co_firstlineno", "co_linetable")
 _REQUIRED = (
     related.ForwardManyToOneDescriptor,
     related.ForwardOneToOneDescriptor,
@@ -247,15 +253,13 @@ class Methods:
             key = item.model._meta.get_field(name)
         except FieldDoesNotExist as error:
             raise frame.refused(node) from error
-        if type(found) in _REQUIRED and _is_required(key) and self._reads_related():
+        rows: Any = self.rows
+        # Of these the related object may be another than the one in the database.
+        is_given = rows._prefetch_related_lookups or rows._known_related_objects
+        if type(found) in _REQUIRED and _is_required(key) and not is_given:
             model: Any = key.related_model
             return _Item(model, path)
         raise frame.refused(node)
-
-    def _reads_related(self) -> bool:
-        """Return whether a related object is the one that the database has."""
-        rows: Any = self.rows
-        return not (rows._prefetch_related_lookups or rows._known_related_objects)
 
     def _check(self, item: _Item, name: str, node: ast.expr, frame: _Frame) -> None:
         """Refuse a model whose objects may have something else than their rows."""
@@ -268,10 +272,10 @@ class Methods:
             raise NotColumns(f"{item.model.__name__} has receivers of its init signals")
 
 
-def _own(cls: type, base: type, names: Sequence[str]) -> str:
-    """Return which of some attributes a class does not have from ``base``."""
+def _own(given: object, base: type, names: Sequence[str]) -> str:
+    """Return which attribute a class or an object does not have from ``base``."""
     for name in names:
-        if getattr_static(cls, name, None) is not getattr_static(base, name, None):
+        if getattr_static(given, name, None) is not getattr_static(base, name, None):
             return name
     return ""
 
@@ -305,18 +309,10 @@ def _syntax(code: CodeType) -> ast.FunctionDef | None:
         compiled = compile(source, code.co_filename, "exec", dont_inherit=True)
     except (OSError, SyntaxError, TypeError, ValueError, IndexError):
         return None
+    place: dict[str, Any] = {name: getattr(code, name) for name in _OF_PLACES}
     codes = [one for one in compiled.co_consts if isinstance(one, CodeType)]
-    # Python 3.14 has one that evaluates the annotations.
-    written = [one for one in codes if one.co_name != "__annotate__"]
-    is_same = [_content(one) for one in written] == [_content(code)]
+    is_same = code in [one.replace(**place) for one in codes]
     return node if is_same and isinstance(node, ast.FunctionDef) else None
-
-
-def _content(code: CodeType) -> tuple[object, ...]:
-    # As texts: 1, 1.0 and True are equal.
-    constants = repr(code.co_consts)
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    return code.co_name, code.co_argcount, code.co_code, constants, names
 
 
 @dataclass(frozen=True)
@@ -372,10 +368,7 @@ def _rows(
         raise NotColumns(object_path_reason(sitemap))
     if not sitemap.read_columns:
         raise NotColumns("read_columns is False")
-    for name in _OF_SITEMAPS:
-        if overridden(sitemap, name):
-            raise NotColumns(f"it overrides {name}()")
-    if what := _own(type(sitemap), Sitemap, ["__getattribute__", "__getattr__"]):
+    if what := _own(sitemap, Sitemap, _OF_SITEMAPS):
         raise NotColumns(f"it overrides {what}()")
     for name in names:
         if name in MEDIA or name in vars(sitemap):

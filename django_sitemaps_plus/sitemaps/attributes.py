@@ -17,7 +17,7 @@ from django.utils import translation
 
 from django_sitemaps_plus.protocol.extensions import MEDIA
 
-from .media import Related, filler, is_composed, slots_of
+from .media import Related, filler, is_composed, is_expression, slots_of
 from .registry import AnySitemap
 from .routes import Route
 
@@ -33,11 +33,6 @@ _ALIAS = "sitemaps_plus_"
 def tags() -> tuple[str, ...]:
     """Return the attributes without which an entry is still listed."""
     return ("lastmod", "changefreq", "priority", *MEDIA)
-
-
-def is_expression(value: object) -> bool:
-    """Return whether ``value`` is an ORM expression."""
-    return hasattr(value, "resolve_expression") and not isinstance(value, type)
 
 
 def is_method(value: object) -> bool:

@@ -25,11 +25,10 @@ from .attributes import (
     declared_related,
     getter,
     has_expressions,
-    is_expression,
     methods_of,
     tags,
 )
-from .media import settled
+from .media import is_expression, settled
 from .routes import Route
 
 if TYPE_CHECKING:

@@ -104,8 +104,22 @@ class CompiledRoute:
             if form.names[index] not in constants
         }
         self._writers = [form.writer(form.names[index]) for index in self._indexes]
-        self._groups = _groups_of_expressions(form, literals, names, constants)
-        folded = _folded(literals, names, constants)
+        # What the expressions have to match, in the order of the URL. None if the whole
+        # pattern may not match although they do.
+        self._groups: list[PatternGroup] | None = None
+        own, groups = take_apart(form.regex) or ([], [])
+        if own == literals:
+            each = list(zip(names, groups, strict=True))
+            known = [(group, name) for name, group in each if name in constants]
+            if all(group.matches(constants[name]) for group, name in known):
+                self._groups = [group for name, group in each if name not in constants]
+        # The literals between the expressions, with the constants in them.
+        folded = [literals[0]]
+        for name, literal in zip(names, literals[1:], strict=True):
+            if name in constants:
+                folded[-1] += constants[name] + literal
+            else:
+                folded.append(literal)
         self.slots = tuple(columns[name] for name in names if name in columns)
         # Whether a value equals a default is left to exact().
         self._is_provable = len(self.slots) > 0 and not any(
@@ -171,16 +185,18 @@ class CompiledRoute:
             return None
         if any("" in column for column in texts):
             return None
-        if self.pieces[0] == "/" and _has_leading_slash(encoded[self.slots[0]]):
+        first = SEPARATOR + encoded[self.slots[0]]
+        if self.pieces[0] == "/" and SEPARATOR + b"/" in first:
             return None
         if not self._all_match(texts, encoded):
             return None
         finished = []
         for column, text, data in zip(texts, joined, encoded, strict=True):
-            lines = _finished(column, text, data, finish)
-            if lines is None:
-                return None
-            finished.append(lines)
+            is_safe = text.isascii() and not data.translate(None, SAFE_OR_SEPARATOR)
+            lines = finish(text if is_safe else _percent_encoded(data))
+            if lines is None or lines.count("\n") != len(column) - 1:
+                return None  # refused, or a text has a line break itself
+            finished.append(column if lines is text else lines.split("\n"))
         return finished
 
     def _all_match(
@@ -194,63 +210,6 @@ class CompiledRoute:
             )
         rows = zip(*(texts[column] for column in self.slots), strict=True)
         return all(map(self._search, map(self._fill, rows)))
-
-
-def _folded(
-    literals: Sequence[str], names: Sequence[str], constants: Mapping[str, str]
-) -> list[str]:
-    """Return the literals between the expressions, with the constants in them."""
-    folded = [literals[0]]
-    for name, literal in zip(names, literals[1:], strict=True):
-        if name in constants:
-            folded[-1] += constants[name] + literal
-        else:
-            folded.append(literal)
-    return folded
-
-
-def _groups_of_expressions(
-    form: Form,
-    literals: Sequence[str],
-    names: Sequence[str],
-    constants: Mapping[str, str],
-) -> list[PatternGroup] | None:
-    """
-    Return the groups that the expressions have to match, in the order of the URL.
-
-    None if the whole pattern may not match although they do.
-    """
-    parts = take_apart(form.regex)
-    if parts is None or parts[0] != literals:
-        return None
-    groups = []
-    for name, group in zip(names, parts[1], strict=True):
-        if name not in constants:
-            groups.append(group)
-        elif not group.matches(constants[name]):
-            return None
-    return groups
-
-
-def _finished(
-    texts: Sequence[str],
-    joined: str,
-    data: bytes,
-    finish: Callable[[str], str | None],
-) -> Sequence[str] | None:
-    """Encode and finish the texts of a column; None if one has a line break itself."""
-    is_safe = joined.isascii() and not data.translate(None, SAFE_OR_SEPARATOR)
-    finished = finish(joined if is_safe else _percent_encoded(data))
-    if finished is None:
-        return None
-    if finished is joined:
-        return texts if joined.count("\n") == len(texts) - 1 else None
-    lines = finished.split("\n")
-    return lines if len(lines) == len(texts) else None
-
-
-def _has_leading_slash(joined: bytes) -> bool:
-    return joined.startswith(b"/") or SEPARATOR + b"/" in joined
 
 
 def no_match(viewname: str, given: Mapping[Any, Any]) -> NoReverseMatch:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +22,6 @@ import django
 from django.core.exceptions import ValidationError
 from django.db.models import (
     BooleanField,
-    F,
     Field,
     Func,
     IntegerField,
@@ -37,39 +36,8 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 KeyValue = tuple[Any, ...]
 
 _OPERATORS = {"gte": ">=", "gt": ">", "lt": "<"}
-
-
-class _RowComparison(Func):
-    """
-    ``(a, b) >= (1, 2)``: a comparison of rows, for which an index on both is used.
-
-    Django 5.2's own lookup writes it with OR on SQLite, which then reads the whole
-    index.
-    """
-
-    output_field = BooleanField()
-
-    def __init__(
-        self, fields: Sequence[Field[Any, Any]], operator: str, value: KeyValue
-    ) -> None:
-        columns = [F(field.attname) for field in fields]
-        values = [
-            Value(part, output_field=field)
-            for field, part in zip(fields, value, strict=True)
-        ]
-        super().__init__(*columns, *values)
-        self.operator = operator
-
-    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
-        """Write both rows out."""
-        texts, params = [], []
-        for expression in self.source_expressions:
-            sql, given = compiler.compile(expression)
-            texts.append(sql)
-            params += given
-        half = len(texts) // 2
-        columns, values = ", ".join(texts[:half]), ", ".join(texts[half:])
-        return f"({columns}) {self.operator} ({values})", params
+#: A row as SQL writes it, or two that are compared. Of several numbers it is none.
+_row = partial(Func, template="(%(expressions)s)", output_field=BooleanField())
 
 
 #: Created once: json.dumps() creates an encoder whenever it is called with options.
@@ -181,11 +149,8 @@ class Key:
             return Q(**{f"{self.names[0]}__in": [part for (part,) in values]})
         condition = Q(pk__in=[])
         for value in values:
-            # One by one: keywords of a Q are sorted, and keys are to keep their order.
-            whole = Q()
-            for name, part in zip(self.names, value, strict=True):
-                whole &= Q(**{name: part})
-            condition |= whole
+            # As pairs: keywords of a Q are sorted, and keys are to keep their order.
+            condition |= Q(*zip(self.names, value, strict=True))
         return condition
 
     def _compare(self, operator: str, value: KeyValue, vendor: str) -> Q:
@@ -198,7 +163,13 @@ class Key:
         if len(self.fields) == 1:
             return Q(**{f"{self.names[0]}__{operator}": value[0]})
         if vendor == "sqlite" and django.VERSION < (6, 0):
-            return Q(_RowComparison(self.fields, _OPERATORS[operator], value))
+            # Its own lookup writes OR, for which SQLite reads the whole index.
+            parts = [
+                Value(part, output_field=field)
+                for field, part in zip(self.fields, value, strict=True)
+            ]
+            joiner = f" {_OPERATORS[operator]} "
+            return Q(_row(_row(*self.names), _row(*parts), arg_joiner=joiner))
         if vendor != "mysql":
             return Q(**{f"pk__{operator}": value})
         strict = operator.removesuffix("e")
@@ -256,10 +227,10 @@ def key_of(queryset: QuerySet[Any], page_by: str) -> Key:
 def _fields(model: type[Model], page_by: str) -> tuple[Field[Any, Any], ...]:
     if page_by == "pk":
         return tuple(model._meta.pk_fields)
-    fields = {field.name: field for field in model._meta.concrete_fields}
-    fields |= {field.attname: field for field in model._meta.concrete_fields}
+    columns = model._meta.concrete_fields
+    fields = {name: one for one in columns for name in (one.name, one.attname)}
     if page_by not in fields:
-        able = [f.name for f in model._meta.concrete_fields if f.unique and not f.null]
+        able = [one.name for one in columns if one.unique and not one.null]
         raise ConfigurationError(
             f"page_by = {page_by!r}: {model._meta.label} has no such column. Columns "
             f"that it can be paged by: {', '.join(able) or 'none'}."

@@ -74,8 +74,7 @@ class Related:
             wanted &= _moved(self.filter, start)
         order = [_moved(part, start) for part in self._order(items.model)]
         if any(isinstance(slot, Related) for slot in slots_of(self.value)):
-            msg = f"Related({self.relation!r}) has another Related in it"
-            raise FieldError(msg)
+            raise FieldError(f"Related({self.relation!r}) has another Related in it")
         columns = {
             f"sitemaps_plus_slot_{index}": _moved(slot, start)
             for index, slot in enumerate(slots_of(self.value))
@@ -109,11 +108,11 @@ class Related:
             try:
                 related: Any = model._meta.get_field(name).related_model
             except FieldDoesNotExist as error:
-                msg = f"Related({self.relation!r}): {error}"
-                raise FieldError(msg) from error
+                raise FieldError(f"Related({self.relation!r}): {error}") from error
             if related is None:
-                msg = f"Related({self.relation!r}): {name!r} is not a relation"
-                raise FieldError(msg)
+                raise FieldError(
+                    f"Related({self.relation!r}): {name!r} is not a relation"
+                )
             model = related
         return model
 
@@ -152,32 +151,28 @@ def _moved(expression: Any, start: str) -> Any:
 # Slots
 
 
+def is_expression(value: object) -> bool:
+    """Return whether ``value`` is an ORM expression."""
+    return hasattr(value, "resolve_expression") and not isinstance(value, type)
+
+
 def is_slot(value: object) -> bool:
-    """Return whether ``value`` stands for values that are read: an expression."""
-    if isinstance(value, (type, Related)):
-        return isinstance(value, Related)
-    return hasattr(value, "resolve_expression")
+    """Return whether ``value`` stands for values that are read."""
+    return isinstance(value, Related) or is_expression(value)
 
 
 def slots_of(declared: Any) -> list[Any]:
     """Return the expressions and the ``Related`` in what a class declares."""
     if is_slot(declared):
         return [declared]
-    return [slot for part in _parts(declared) for slot in slots_of(part)]
+    parts = declared if isinstance(declared, (list, tuple)) else ()
+    named = _named_parts(declared) or {}
+    return [slot for part in (*parts, *named.values()) for slot in slots_of(part)]
 
 
 def is_composed(declared: Any) -> bool:
     """Return whether ``declared`` has slots, and is not an expression itself."""
-    if is_slot(declared):
-        return isinstance(declared, Related)
-    return bool(slots_of(declared))
-
-
-def _parts(declared: Any) -> list[Any]:
-    named = _named_parts(declared)
-    if named is not None:
-        return list(named.values())
-    return list(declared) if isinstance(declared, (list, tuple)) else []
+    return not is_expression(declared) and bool(slots_of(declared))
 
 
 def _named_parts(declared: Any) -> Mapping[str, Any] | None:

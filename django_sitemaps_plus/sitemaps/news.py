@@ -14,8 +14,8 @@ from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.protocol.entries import News
 from django_sitemaps_plus.protocol.limits import NEWS_DAYS
 
-from .attributes import is_expression
 from .classes import ItemT, Sitemap, unqueryable
+from .media import is_expression
 from .registry import instance, registry
 
 #: How long an article is news.
@@ -84,12 +84,10 @@ class NewsSitemap(Sitemap[ItemT]):
         items = self.items()
         what = unqueryable(self, items)
         if what or not is_expression(self.publication_date):
-            name = type(self).__qualname__
-            what = what or type(items).__name__
             raise ConfigurationError(
-                f"{name} cannot select recent items in the database: "
-                f"publication_date is {self.publication_date!r}, and items() "
-                f"returns {what}."
+                f"{type(self).__qualname__} cannot select recent items in the "
+                f"database: publication_date is {self.publication_date!r}, and items() "
+                f"returns {what or type(items).__name__}."
             )
         # all(): one that was evaluated is queried anew.
         dated = items.all().alias(**{_MOMENT: self.publication_date})
@@ -132,7 +130,5 @@ def day_of(moment: dt.datetime) -> dt.date:
 def language_of(code: str) -> str:
     """Return a language as news sitemaps have it: "en" for "en-us"."""
     lower = code.lower()
-    for start, language in _CHINESE.items():
-        if lower.startswith(start):
-            return language
-    return lower.partition("-")[0]
+    found = (_CHINESE[start] for start in _CHINESE if lower.startswith(start))
+    return next(found, lower.partition("-")[0])

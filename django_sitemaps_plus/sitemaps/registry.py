@@ -121,9 +121,8 @@ class Registry:
 
     def _of(self, site: str) -> dict[str, Any]:
         sections = self._all.get(site)
-        return self._complete(site) if sections is None else sections
-
-    def _complete(self, site: str) -> dict[str, Any]:
+        if sections is not None:
+            return sections
         with self._lock:
             try:
                 sections = self._all[site] = self._gather(site)
@@ -135,7 +134,7 @@ class Registry:
                 self._tell()
         return sections
 
-    def _import_postponed(self) -> None:
+    def _gather(self, site: str) -> dict[str, Any]:
         self._is_importing = True
         try:
             while self._postponed:
@@ -143,9 +142,6 @@ class Registry:
                 del self._postponed[0]
         finally:
             self._is_importing = False
-
-    def _gather(self, site: str) -> dict[str, Any]:
-        self._import_postponed()
         settings, registered = get_settings(), self._sources.get(site, {})
         if site:
             path, where = settings.SITES[site].get("SITEMAPS"), f"['SITES'][{site!r}]"
@@ -228,12 +224,10 @@ def ambiguous_names(names: Mapping[str, object]) -> list[tuple[str, str, int]]:
 
     Each as ``(name, other section, page number)``: "news-2" besides "news".
     """
-    found = []
-    for name in names:
-        match = _PAGE_LIKE.fullmatch(name)
-        if match and match[1] in names:
-            found.append((name, match[1], int(match[2])))
-    return found
+    matches = filter(None, map(_PAGE_LIKE.fullmatch, names))
+    return [
+        (found[0], found[1], int(found[2])) for found in matches if found[1] in names
+    ]
 
 
 def instance(source: Any) -> AnySitemap:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -51,7 +52,6 @@ class SectionSource:
     by_position: str = ""
     #: Which of contrib's hooks the class overrides, so that it builds its own pages.
     hook: str = ""
-    languages: tuple[str | None, ...] = (None,)
     #: The database in which its rows are written, as far as one can see.
     database: str = DEFAULT_DB_ALIAS
     #: Whether it was given to a view, and is built for one request.
@@ -61,6 +61,27 @@ class SectionSource:
     #: What was registered, and for which of ``SITES``.
     registered: Any = field(default=None, compare=False)
     site: str = field(default="", compare=False)
+
+    @property
+    def paged_by(self) -> Key:
+        """The key that divides it into pages; ``TypeError`` for one by position."""
+        if self.key is None:
+            raise TypeError(f"The section {self.name!r} is paged by position.")
+        return self.key
+
+    def rows(
+        self, lower: KeyValue | None = None, upper: KeyValue | None = None
+    ) -> QuerySet[Any]:
+        """Return its rows from ``lower`` to before ``upper``; None means no bound."""
+        items = items_of(self.sitemap)
+        # Where they are written: a replica may not have received yet what was saved.
+        rows: QuerySet[Any] = items.using(database_of(items))
+        vendor = connections[rows.db].vendor
+        if lower is not None:
+            rows = rows.filter(self.paged_by.from_(lower, vendor))
+        if upper is not None:
+            rows = rows.filter(self.paged_by.before(upper, vendor))
+        return rows
 
     def context(
         self, site: SiteAddress, language: str | None = None
@@ -75,14 +96,14 @@ class SectionSource:
         return translation.override(language) if language else nullcontext()
 
     @property
+    def languages(self) -> tuple[str | None, ...]:
+        """The languages in which it lists its items; None for no particular one."""
+        return tuple(self.sitemap._languages()) if self.sitemap.i18n else (None,)
+
+    @property
     def signature(self) -> str:
         """What its pages are divided by: boundaries found for another are void."""
         return "" if self.key is None else self.key.signature
-
-    @property
-    def contrib_pages(self) -> bool:
-        """Whether the class builds its own pages, by overriding contrib's hooks."""
-        return bool(self.hook)
 
     def items(self) -> Any:
         """Return all items, carrying the values of declared expressions."""
@@ -100,8 +121,7 @@ class SectionSource:
     @property
     def entries_per_item(self) -> int:
         """How many entries an item has at most: one, or one per language."""
-        languages = self.sitemap._languages() if self.sitemap.i18n else ()
-        return max(1, len(languages))
+        return max(1, len(self.languages))
 
     @property
     def object_path(self) -> str:
@@ -149,7 +169,7 @@ class SectionSource:
     def position_size(self, site: SiteAddress = PLACEHOLDER_SITE) -> tuple[int, int]:
         """Return how many items it has by position, and on how many pages."""
         with self.context(site):
-            if self.contrib_pages:
+            if self.hook:
                 paginator = self.sitemap.paginator
                 return int(paginator.count), int(paginator.num_pages)
             items = self.items()
@@ -164,7 +184,7 @@ class SectionSource:
     @property
     def media(self) -> list[str]:
         """Which of images, videos and news the section declares, or may have."""
-        if gives_entries(self.sitemap) or self.contrib_pages:
+        if gives_entries(self.sitemap) or self.hook:
             return list(MEDIA)
         return list(declared_media(self.sitemap))
 
@@ -175,7 +195,7 @@ class SectionSource:
 
 def live_source(name: str, sitemap: AnySitemap) -> SectionSource:
     """Return a sitemap that was given to a view: by position, as contrib does."""
-    hook = _hook(sitemap)
+    hook = _overrides(sitemap)
     reason = f"it overrides {hook}" if hook else "it was given to a view"
     return SectionSource(
         name, sitemap, None, reason, hook=hook, is_live=True, is_one_run=True
@@ -189,25 +209,14 @@ def source_of(name: str, sitemap: AnySitemap) -> SectionSource:
 
     Raises ``ConfigurationError`` if ``page_by`` cannot divide it into pages.
     """
-    hook = _hook(sitemap)
+    hook = _overrides(sitemap)
     if hook == "get_domain" and len({*hosts_of(sitemap)}) == 1:
         hook = ""
     # Asked once: items() may take many statements where it returns a list.
     items = None if hook else items_of(sitemap)
     reason, key = (f"it overrides {hook}", None) if hook else _paging(sitemap, items)
-    languages: tuple[str | None, ...] = (None,)
-    is_query = isinstance(items, QuerySet)
-    if sitemap.i18n:
-        languages = tuple(sitemap._languages())
-    return SectionSource(
-        name=name,
-        sitemap=sitemap,
-        key=key,
-        by_position=reason,
-        hook=hook,
-        languages=languages,
-        database=database_of(items) if is_query else DEFAULT_DB_ALIAS,
-    )
+    database = database_of(items) if isinstance(items, QuerySet) else DEFAULT_DB_ALIAS
+    return SectionSource(name, sitemap, key, reason, hook=hook, database=database)
 
 
 def _paging(sitemap: AnySitemap, items: Any) -> tuple[str, Key | None]:
@@ -233,9 +242,9 @@ def _paging(sitemap: AnySitemap, items: Any) -> tuple[str, Key | None]:
     return "", key_of(items, getattr(sitemap, "page_by", "pk"))
 
 
-def _hook(sitemap: AnySitemap) -> str:
+def _overrides(sitemap: AnySitemap, names: Sequence[str] = _HOOKS) -> str:
     """Return which of contrib's own methods a class overrides; empty if it does not."""
-    return next((name for name in _HOOKS if overridden(sitemap, name)), "")
+    return next((name for name in names if overridden(sitemap, name)), "")
 
 
 def hosts_of(sitemap: AnySitemap) -> tuple[str, str]:
@@ -251,11 +260,8 @@ def hosts_of(sitemap: AnySitemap) -> tuple[str, str]:
 
 def overridden(sitemap: AnySitemap, name: str) -> bool:
     """Return whether a class of the project's own defines ``name``."""
-    return name in vars(sitemap) or _definer(sitemap, name) not in _OURS
-
-
-def _definer(sitemap: AnySitemap, name: str) -> type:
-    return next(cls for cls in type(sitemap).__mro__ if name in vars(cls))
+    definer = next(cls for cls in type(sitemap).__mro__ if name in vars(cls))
+    return name in vars(sitemap) or definer not in _OURS
 
 
 def items_of(sitemap: AnySitemap) -> Any:
@@ -281,27 +287,13 @@ def object_path_reason(sitemap: AnySitemap) -> str:
     hooks = ["_get", "_location"]
     if sitemap.i18n:
         hooks.append("get_languages_for_item")
-    for name in hooks:
-        if overridden(sitemap, name):
-            return f"it overrides {name}()"
-    return ""
+    hook = _overrides(sitemap, hooks)
+    return f"it overrides {hook}()" if hook else ""
 
 
 def database_of(items: Any) -> str:
     """Return the database in which the rows of a queryset are written."""
     return items._db or router.db_for_write(items.model)
-
-
-def rows_between(
-    queryset: QuerySet[Any], key: Key, lower: KeyValue | None, upper: KeyValue | None
-) -> QuerySet[Any]:
-    """Return the rows from ``lower`` to before ``upper``; None means no bound."""
-    vendor = connections[queryset.db].vendor
-    if lower is not None:
-        queryset = queryset.filter(key.from_(lower, vendor))
-    if upper is not None:
-        queryset = queryset.filter(key.before(upper, vendor))
-    return queryset
 
 
 def repeats(source: SectionSource) -> ConfigurationError:
@@ -331,9 +323,5 @@ def _paged(name: str, registered: Any, site: str) -> SectionSource:
     return replace(section, registered=registered, site=site)
 
 
-def _forget(**kwargs: Any) -> None:
-    """Look at the sections again after a test has overridden a setting."""
-    _paged.cache_clear()
-
-
-setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.sitemaps.sections")
+# Look at the sections again after a test has overridden a setting.
+setting_changed.connect(lambda **kwargs: _paged.cache_clear(), weak=False)

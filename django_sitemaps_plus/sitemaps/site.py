@@ -316,7 +316,8 @@ class Site:
         row = _django_site(None, self.key)
         if row is None:
             return None
-        return _address_of_site(scheme, row, _configured_prefix())
+        prefix = (django_settings.FORCE_SCRIPT_NAME or "").removesuffix("/")
+        return _address_of_site(scheme, row, f"{prefix}/")
 
     def address_for(self, request: HttpRequest) -> SiteAddress:
         """
@@ -456,9 +457,3 @@ def _address_of_site(scheme: str, row: Any, prefix: str) -> SiteAddress:
             "the admin, or set SITEMAPS_PLUS['BASE_URL']."
         ) from error
     return SiteAddress(origin=origin, prefix=prefix)
-
-
-def _configured_prefix() -> str:
-    """Return the script prefix outside of any request."""
-    prefix = django_settings.FORCE_SCRIPT_NAME or "/"
-    return prefix if prefix.endswith("/") else f"{prefix}/"

@@ -19,7 +19,7 @@ from django.core.signals import setting_changed
 from django.db import DEFAULT_DB_ALIAS
 from django.utils.module_loading import import_string
 
-from django_sitemaps_plus.conf import NAME, get_settings, imported
+from django_sitemaps_plus.conf import get_settings, imported
 from django_sitemaps_plus.exceptions import ConfigurationError
 
 #: What says it in a project of django-tenants that does not say otherwise.
@@ -166,10 +166,5 @@ def tables_missing(using: str) -> str:
     )
 
 
-def _forget(*, setting: str, **kwargs: Any) -> None:
-    """Read the setting again after a test has overridden it."""
-    if setting == NAME:
-        configured.cache_clear()
-
-
-setting_changed.connect(_forget, dispatch_uid="django_sitemaps_plus.sitemaps.tenants")
+# Read the setting again after a test has overridden it.
+setting_changed.connect(lambda **kwargs: configured.cache_clear(), weak=False)

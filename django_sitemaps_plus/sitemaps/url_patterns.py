@@ -16,7 +16,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
-from django.urls import URLResolver, converters, get_ns_resolver
+from django.urls import URLResolver, get_ns_resolver
+from django.urls.converters import DEFAULT_CONVERTERS
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
 #: A parameter of a URL: its name, or its index among the positional ones.
@@ -40,16 +41,8 @@ _find_unsafe = re.compile(f"[^{re.escape(_SAFE_BYTES.decode())}]").search
 #: raises TypeError for a URL parameter of the same name.
 RESERVED = frozenset({"self", "lookup_view", "_prefix"})
 
-#: Converters whose ``to_url()`` gives what ``str()`` gives.
-_WRITTEN_BY_STR = frozenset(
-    {
-        converters.IntConverter,
-        converters.PathConverter,
-        converters.SlugConverter,
-        converters.StringConverter,
-        converters.UUIDConverter,
-    }
-)
+#: Converters whose ``to_url()`` gives what ``str()`` gives: Django's own.
+_WRITTEN_BY_STR = frozenset(map(type, DEFAULT_CONVERTERS.values()))
 
 
 # Patterns
@@ -129,6 +122,24 @@ class Form:
 
     def url(self, given: Mapping[str, Any]) -> str | None:
         """Return the URL, or None where reverse() tries the next form."""
+        texts = self._texts(given)
+        url = None if texts is None else self.template % texts
+        if url is None or self.search(url) is None:
+            return None
+        if _find_unsafe(url):
+            url = quote(url, safe=SAFE)
+        return escape_leading_slashes(url)
+
+    def rules_out(self, constants: Mapping[str, Any]) -> bool:
+        """Return whether url() is None for these values, whatever the others are."""
+        try:
+            return self._texts(constants) is None
+        except Exception:
+            # reverse() lets it through: no other form is tried.
+            return False
+
+    def _texts(self, given: Mapping[str, Any]) -> dict[str, str] | None:
+        """Return values as reverse() writes them; None where it tries the next form."""
         for name, default in self.fixed:
             if given.get(name, default) != default:
                 return None
@@ -142,28 +153,7 @@ class Form:
                 texts[name] = converter.to_url(value)
             except ValueError:
                 return None
-        url = self.template % texts
-        if self.search(url) is None:
-            return None
-        if _find_unsafe(url):
-            url = quote(url, safe=SAFE)
-        return escape_leading_slashes(url)
-
-    def rules_out(self, constants: Mapping[str, Any]) -> bool:
-        """Return whether url() is None for these values, whatever the others are."""
-        for name, default in self.fixed:
-            if constants.get(name, default) != default:
-                return True
-        for name, value in constants.items():
-            if name in self.converters:
-                try:
-                    self.converters[name].to_url(value)
-                except ValueError:
-                    return True
-                except Exception:
-                    # reverse() lets it through: no other form is tried.
-                    return False
-        return False
+        return texts
 
 
 def forms_of(patterns: Iterable[UrlForm], prefix: str, shape: Shape) -> Iterator[Form]:
@@ -270,17 +260,15 @@ def split_template(
         if field[2]:
             literals[-1] += "%"
         elif field[1] is None:
-            msg = (
+            raise ValueError(
                 f"reverse() fails on the '%' in the URL pattern {regex!r}. "
                 "Take it out of the pattern."
             )
-            raise ValueError(msg)
         elif field[1] not in given:
-            msg = (
+            raise ValueError(
                 f"reverse() fails without {field[1]!r} for the URL pattern "
                 f"{regex!r}. Give it as well."
             )
-            raise ValueError(msg)
         else:
             names.append(field[1])
             literals.append("")

@@ -23,7 +23,11 @@ from django_sitemaps_plus.changes.recorder import remembers
 from django_sitemaps_plus.changes.schedule import ticks_are_due as ticks_are_due
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import DatabaseTime, Stopwatch, binary_cursor
-from django_sitemaps_plus.pagination.deploys import is_outdated, was_shared
+from django_sitemaps_plus.pagination.deploys import (
+    SectionColumns,
+    is_outdated,
+    was_shared,
+)
 from django_sitemaps_plus.pagination.models import Page, PageQuerySet, Section
 from django_sitemaps_plus.pagination.queries import ledger, pages, with_uppers
 from django_sitemaps_plus.prepared import Prepared, Slot, select
@@ -37,17 +41,6 @@ from .storage import StoredBytes
 #: Seconds after which a page whose query depends on the clock, or that could not
 #: be built, is compared again; each further failure doubles it.
 _SOON = 60.0
-
-
-class SectionColumns(NamedTuple):
-    """What a section's row says of its pages: whether they are fresh, or divided."""
-
-    digest: str
-    digest_since: float
-    digest_seen: float
-    digest_served: float
-    ticked_at: float
-    next_number: int
 
 
 class PageState(NamedTuple):
@@ -92,7 +85,7 @@ def is_fresh(section: SectionSource, page: Page | PageState, now: float) -> bool
     A change may concern every page that was not read by ``page_rows``.
     """
     current = definition(section)
-    if not page.checksum or remembers(current.database, section.name):
+    if not page.checksum or remembers(section.database, section.name):
         return False
     if is_outdated(page.section, current.digest):
         return True

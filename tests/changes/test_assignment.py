@@ -16,7 +16,7 @@ from django.db.models import F
 from django_sitemaps_plus import pagination
 from django_sitemaps_plus.changes import assignment
 from django_sitemaps_plus.models import Change, Page, Section
-from django_sitemaps_plus.pagination.bounds import KeyRange, fill, split_after
+from django_sitemaps_plus.pagination.bounds import fill, split_after
 from django_sitemaps_plus.pagination.queries import lease, ordered
 from django_sitemaps_plus.serving.documents import pages_of
 from django_sitemaps_plus.sitemaps import sections
@@ -59,13 +59,13 @@ def owners() -> dict[str, int | None]:
 
 def plain_owner(kind: Kind, found: list[Page], key: Any) -> int:
     """Ask the database for each bound whether the key is before it."""
-    walk = KeyRange.of(sections.source("world"))
+    walk = sections.source("world").paged_by
     vendor = connections[kind.database].vendor
     row = kind.all().filter(**dict(zip(kind.columns, key, strict=True)))
     number = found[0].number
     for page in found[1:]:
         assert page.lower is not None
-        if not row.filter(walk.key.from_(walk.key.loads(page.lower), vendor)).exists():
+        if not row.filter(walk.from_(walk.loads(page.lower), vendor)).exists():
             break
         number = page.number
     return number
@@ -89,7 +89,7 @@ def test_every_kind_of_key_finds_the_page_that_the_database_says(
     found = list(ordered(section("world")))
     assert len(found) > 5
     tested = [*rng.sample(keys, 25), keys[0], keys[-1]]
-    dumps = KeyRange.of(source).key.dumps
+    dumps = source.paged_by.dumps
     Change.objects.all().delete()
     for key in tested:
         Change.objects.create(section="world", key=dumps(key), at=1)
