@@ -54,6 +54,10 @@ PRIVATE: dict[str, dict[str, str]] = {
             "changes/dependencies checks/locations checks/sections "
             "rendering/related_rows sitemaps/attributes sitemaps/sections"
         ),
+        "_languages": (
+            "changes/dependencies checks/locations checks/sections "
+            "rendering/related_rows sitemaps/attributes sitemaps/sections"
+        ),
         "sitemap._location": "checks/locations rendering/reader",
         "_location": (
             "checks/locations rendering/reader sitemaps/as_columns sitemaps/classes "

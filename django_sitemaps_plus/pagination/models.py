@@ -120,11 +120,11 @@ class PageQuerySet(ClaimQuerySet["Page"]):
 
     def on_site(self, names: Iterable[str] | str | None = None) -> Self:
         """Return the pages of the site's sections: of one, of some, or of all."""
-        found = self.filter(section__site=current_key())
+        key = current_key()
         if names is None:
-            return found
+            return self.filter(section__site=key)
         some = [names] if isinstance(names, str) else list(names)
-        return found.filter(section__name__in=some)
+        return self.filter(section__site=key, section__name__in=some)
 
     def claim(self, page: Page, owner: str, seconds: float) -> bool:
         """
