@@ -216,9 +216,12 @@ def test_the_quota_is_never_passed_by_two_at_once(
     google.seconds = 0.02
 
     def work(number: int) -> None:
-        for _ in range(20):
+        over, rounds = time.monotonic() + 60, 0
+        # A busy machine needs more rounds; and some follow when nothing is left.
+        while time.monotonic() < over and (rounds < 20 or google.used[0] < 23):
             inspect(most=4)
             time.sleep(0.01)
+            rounds += 1
 
     at_once(3, work)
     assert google.used[0] == 23
