@@ -28,7 +28,6 @@ from django_sitemaps_plus.engines.base import (
     RENEWED_IN,
     Answer,
     Batch,
-    Engine,
     NoThread,
     Outcome,
 )
@@ -102,7 +101,7 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     ]
     chosen = engine_states().filter(engine__in=aliases).with_first_due(options.sections)
     dispatchers = [
-        _Dispatcher(engines()[state.engine], state, site, options)
+        _Dispatcher(state, site, options)
         for state in sorted(
             chosen,
             key=lambda one: (one.answered_at, aliases.index(one.engine), one.host),
@@ -133,16 +132,14 @@ class _Dispatcher:
     """Submits the URLs of one host to one engine."""
 
     def __init__(
-        self,
-        engine: Engine,
-        state: EngineState,
-        site: SiteAddress,
-        options: DeliveryOptions,
+        self, state: EngineState, site: SiteAddress, options: DeliveryOptions
     ) -> None:
-        self.engine = engine
+        self.engine = engines()[state.engine]
         self.state = state
+        self.row = engine_states().filter(pk=state.pk)
+        self.rows = submissions().filter(engine=state.engine, host=state.host)
         self.options = options
-        self.result = EngineResult(engine.alias, state.host)
+        self.result = EngineResult(state.engine, state.host)
         self.site = site
         self.origin = f"{site.origin.scheme}://{state.host}"
         self.owner = uuid.uuid4().hex
@@ -159,9 +156,8 @@ class _Dispatcher:
             return
         if not self._is_verified():
             return
-        pk = self.state.pk
         while not self.options.is_over():
-            if engine_states().is_paused(pk, self.now()):
+            if self.row.is_paused(self.now()):
                 # Another process was asked to pause since this one looked.
                 return
             rows = self._claim_batch()
@@ -172,11 +168,9 @@ class _Dispatcher:
         """Return what has been due the longest, in the order of the index."""
         if self.state.exhausted_until > self.now():
             return self._due_without_quota()[:count]
-        alias, host, only = self.engine.alias, self.state.host, self.options.sections
-        due = submissions().filter(engine=alias, host=host, due_at__lte=self.now())
-        due = due.order_by("due_at")
-        if only:
-            due = due.filter(section__in=only)
+        due = self.rows.filter(due_at__lte=self.now()).order_by("due_at")
+        if self.options.sections:
+            due = due.filter(section__in=self.options.sections)
         if self.engine.tells_kinds:
             due = due.sent_with_first()
         return due.numbers(count)
@@ -221,14 +215,14 @@ class _Dispatcher:
         now = self.now()
         if result.is_good:
             fixed = bool(state.problem) and not is_said
-            engine_states().verified(state.pk, digest, now, fixed=fixed)
+            self.row.verified(digest, now, fixed=fixed)
             if fixed:
                 state.failures = 0
             return True
         note = f"{result.text} {result.fix}".strip()
         self.result.note = note
         until, failures = now + pause(state.failures), state.failures + 1
-        engine_states().pause(state.pk, until, now, failures, verified="", problem=note)
+        self.row.pause(until, now, failures, verified="", problem=note)
         return False
 
     # Batches
@@ -330,8 +324,7 @@ class _Dispatcher:
         """Return whether the last answer was 429, though little had been sent."""
         if self.state.status != 429 or not self.state.failures:
             return False
-        alias, host = self.engine.alias, self.state.host
-        over = submissions().filter(engine=alias, host=host, due_at=None)
+        over = self.rows.filter(due_at=None)
         return retrying(ledger(), over.order_by()[:LITTLE].count) < LITTLE
 
     # Answers
@@ -344,8 +337,7 @@ class _Dispatcher:
         for some, state in ((good, State.ACCEPTED), (bad, State.REJECTED)):
             if some:
                 self._finish(some, state, answer)
-        pk, now = self.state.pk, self.now()
-        engine_states().answered(pk, succeeded=accepted, now=now, **self.last)
+        self.row.answered(succeeded=accepted, now=self.now(), **self.last)
         self.state.failures = 0
 
     def _finish(self, rows: Sequence[Submission], state: str, answer: Answer) -> None:
@@ -377,11 +369,9 @@ class _Dispatcher:
             least = wait if self.state.failures else 0.0
             wait = max(least, min(_AWAY, answer.retry_after))
         self.state.failures += 1
-        pk, failures = self.state.pk, self.state.failures
+        failures = self.state.failures
         problem = answer.message if _waits_for_somebody(answer) else ""
-        engine_states().pause(
-            pk, now + wait, now, failures, problem=problem, **self.last
-        )
+        self.row.pause(now + wait, now, failures, problem=problem, **self.last)
         over = [row for row in rows if _is_over(row, now)]
         if over:
             self._finish(over, State.FAILED, answer)
@@ -403,7 +393,7 @@ class _Dispatcher:
         now = self.now()
         wait = min(_AWAY, max(_PAUSE, answer.retry_after or RENEWED_IN))
         self.state.failures, self.state.exhausted_until = 0, now + wait
-        engine_states().exhausted(self.state.pk, now + wait, now, **self.last)
+        self.row.exhausted(now + wait, now, **self.last)
         urls = [batch for batch in batches if _are_urls(batch)]
         # Of an answer that accepted others nothing is stored with these.
         is_theirs = answer.outcome == Outcome.EXHAUSTED
