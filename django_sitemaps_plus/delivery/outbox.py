@@ -106,7 +106,7 @@ def request(
     They are queued piecemeal, so that memory does not grow with them. What was
     submitted within an engine's interval waits until that is over.
     """
-    chosen = {alias: engines()[alias] for alias in aliases}
+    chosen = [engines()[alias] for alias in aliases]
     done = 0
     for some in parts(asked, AT_ONCE):
         notices = [notice(url, site, Kind.REQUESTED, section) for url, section in some]
@@ -146,9 +146,7 @@ def run_locked(run: Callable[[float], object]) -> None:
 
 
 def put(
-    notices: Sequence[Notice],
-    now: float,
-    chosen: Mapping[str, Engine] | None = None,
+    notices: Sequence[Notice], now: float, chosen: Iterable[Engine] | None = None
 ) -> int:
     """
     Queue notices for engines, all or the chosen ones, in a transaction with the lock.
@@ -156,27 +154,28 @@ def put(
     Of several for the same URL the last one counts. Return how many did not wait yet.
     """
     added = 0
-    for alias, engine in (engines() if chosen is None else chosen).items():
+    for engine in engines().values() if chosen is None else chosen:
         wanted = _wanted(engine, notices)
         if wanted:
-            engine_states().ensure(alias, {item.host for item in wanted.values()})
+            engine_states().ensure(
+                engine.alias, {item.host for item in wanted.values()}
+            )
             waiting = _join(engine, wanted)
             new = {key: item for key, item in wanted.items() if key not in waiting}
-            _add(alias, engine, new, now)
+            _add(engine, new, now)
             added += len(new)
     return added
 
 
 def new_of(
-    alias: str, notices: Sequence[Notice], now: float
+    engine: Engine, notices: Sequence[Notice], now: float
 ) -> Iterator[tuple[Notice, float]]:
     """Yield the notices that ``put`` would add for an engine, and when each is due."""
-    engine = engines()[alias]
     wanted = _wanted(engine, notices)
     rows = _live(wanted).values_list("engine", "digest")
-    waiting = {digest for name, digest in rows if name == alias}
+    waiting = {digest for name, digest in rows if name == engine.alias}
     new = {key: item for key, item in wanted.items() if key not in waiting}
-    for digest, due_at in _due_times(alias, engine, new, now).items():
+    for digest, due_at in _due_times(engine, new, now).items():
         yield new[digest], due_at
 
 
@@ -193,11 +192,7 @@ def _wanted(engine: Engine, notices: Sequence[Notice]) -> dict[str, Notice]:
 
 
 def _merged(
-    engine: Engine,
-    former: str,
-    item: Notice,
-    *,
-    is_heard: bool = False,
+    engine: Engine, former: str, item: Notice, *, is_heard: bool = False
 ) -> Submission.Kind:
     """
     Return what to tell an engine of a URL that waits as ``former``.
@@ -256,13 +251,13 @@ def _live(digests: Iterable[str]) -> SubmissionQuerySet:
     return submissions().filter(digest__in=list(digests), live=True)
 
 
-def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) -> None:
+def _add(engine: Engine, notices: Mapping[str, Notice], now: float) -> None:
     """Add submissions, due now or once the interval since they were sent is over."""
-    due_at = _due_times(alias, engine, notices, now)
+    due_at = _due_times(engine, notices, now)
     submissions().bulk_create(
         (
             Submission(
-                engine=alias,
+                engine=engine.alias,
                 url=item.url,
                 digest=digest,
                 host=item.host,
@@ -279,7 +274,7 @@ def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) 
 
 
 def _due_times(
-    alias: str, engine: Engine, notices: Mapping[str, Notice], now: float
+    engine: Engine, notices: Mapping[str, Notice], now: float
 ) -> dict[str, float]:
     """Return when each notice may be sent, by digest: now, or after its interval."""
     intervals = {
@@ -287,7 +282,7 @@ def _due_times(
         for digest, item in notices.items()
     }
     since = now - max(intervals.values(), default=0.0)
-    sent = sent_at(alias, list(notices), since) if notices else {}
+    sent = sent_at(engine.alias, list(notices), since) if notices else {}
     return {
         # A time in the future, of a clock that was ahead, counts as now.
         digest: max(now, min(now, sent.get(digest, 0.0)) + interval)
