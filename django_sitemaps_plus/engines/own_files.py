@@ -36,9 +36,7 @@ def check_key_file(
     try:
         response = http.send("GET", url, timeout=timeout, plain=True, public=not force)
     except TransportError as error:
-        return CheckResult.bad(
-            f"The key file cannot be fetched. {error}", _unreachable_fix(error)
-        )
+        return _unreachable("The key file", error)
     if response.status != 200:
         return _refused(response)
     if response.flaw:
@@ -117,18 +115,20 @@ def _different(
 _ADDRESS = "the site's address (BASE_URL, or the tenant's domain)"
 
 
-def _unreachable_fix(error: TransportError) -> str:
-    """Return what to do where the site itself gives no answer at its address."""
-    if error.stage == "private":
-        return f"Set {_ADDRESS} to the public one, or use --force."
-    if error.stage == "name":
-        return f"Correct {_ADDRESS}, or the DNS records of its host."
-    if error.stage == "tls":
-        return (
-            "Give the server a certificate that is valid for this name today, and let "
-            "it send the whole chain."
-        )
-    return "Make the site reachable from this machine at its address."
+#: What to do where the site itself gives no answer, by the stage that failed.
+_FIXES = {
+    "private": f"Set {_ADDRESS} to the public one, or use --force.",
+    "name": f"Correct {_ADDRESS}, or the DNS records of its host.",
+    "tls": "Give the server a certificate that is valid for this name today, and let "
+    "it send the whole chain.",
+}
+
+
+def _unreachable(what: str, error: TransportError) -> CheckResult:
+    """Say that the site itself gives no answer at its address, and what to do."""
+    fix = "Make the site reachable from this machine at its address."
+    text = f"{what} cannot be fetched. {error}"
+    return CheckResult.bad(text, _FIXES.get(error.stage, fix))
 
 
 def check_live_robots(
@@ -149,10 +149,7 @@ def check_live_robots(
             public=not private,
         )
     except TransportError as error:
-        return CheckResult.bad(
-            f"robots.txt cannot be fetched. {error}",
-            _unreachable_fix(error),
-        )
+        return _unreachable("robots.txt", error)
     if response.status >= 500:
         return CheckResult.bad(
             f"robots.txt fails with status {response.status}, so crawlers stay "
