@@ -96,18 +96,12 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     site = Site.current().address()
     if report.refusal or site is None:
         return report
-    aliases = [
-        alias for alias in engines() if not options.engines or alias in options.engines
-    ]
+    known, only = list(engines()), options.engines or engines()
+    aliases = [alias for alias in known if alias in only]
     chosen = engine_states().filter(engine__in=aliases).with_first_due(options.sections)
-    dispatchers = [
-        _Dispatcher(state, site, options)
-        for state in sorted(
-            chosen,
-            key=lambda one: (one.answered_at, aliases.index(one.engine), one.host),
-        )
-        if state.first_due is not None
-    ]
+    due = [state for state in chosen if state.first_due is not None]
+    due.sort(key=lambda one: (one.answered_at, aliases.index(one.engine), one.host))
+    dispatchers = [_Dispatcher(state, site, options) for state in due]
     of_engine: dict[str, list[_Dispatcher]] = {}
     for dispatcher in dispatchers:
         of_engine.setdefault(dispatcher.engine.alias, []).append(dispatcher)
@@ -185,11 +179,8 @@ class _Dispatcher:
         rows = submissions().filter(digest__in=digests, live=True, due_at__isnull=False)
         place, now = (self.engine.alias, self.state.host), self.now()
         found: list[Submission] = retrying(ledger(), partial(list, rows))
-        return [
-            row.pk
-            for row in found
-            if (row.engine, row.host) == place and (row.due_at or 0.0) <= now
-        ]
+        mine = [row for row in found if (row.engine, row.host) == place]
+        return [row.pk for row in mine if (row.due_at or 0.0) <= now]
 
     def _is_paused(self) -> bool:
         rest = self.state.paused_until - self.now()

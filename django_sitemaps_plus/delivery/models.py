@@ -103,13 +103,11 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
                     mine.update(**final)
                     now = answer["answered_at"]
                     later = {"created_at": now, "due_at": now + interval}
-                    self.bulk_create(
-                        (
-                            Submission(kind=row.pop("again"), **row, **later)
-                            for row in rows
-                        ),
-                        ignore_conflicts=True,
+                    new = (
+                        Submission(kind=row.pop("again"), **row, **later)
+                        for row in rows
                     )
+                    self.bulk_create(new, ignore_conflicts=True)
 
     @retried
     def put_back(
@@ -294,10 +292,8 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         existing = self.filter(engine=engine, host__in=wanted)
         missing = wanted - set(existing.values_list("host", flat=True))
         if missing:
-            self.bulk_create(
-                (EngineState(engine=engine, host=host) for host in sorted(missing)),
-                ignore_conflicts=True,
-            )
+            new = (EngineState(engine=engine, host=host) for host in sorted(missing))
+            self.bulk_create(new, ignore_conflicts=True)
 
     @retried
     def verified(self, proof: str, now: float, *, fixed: bool) -> None:

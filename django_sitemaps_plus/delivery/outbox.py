@@ -99,9 +99,9 @@ def request(
     site: SiteAddress,
     aliases: Iterable[str],
     progress: Callable[[int], object] = lambda done: None,
-) -> int:
+) -> None:
     """
-    Queue locations, given with their sections, for some engines; return how many.
+    Queue locations, given with their sections, for some engines.
 
     They are queued piecemeal, so that memory does not grow with them. What was
     submitted within an engine's interval waits until that is over.
@@ -113,7 +113,6 @@ def request(
         run_locked(partial(put, notices, chosen=chosen))
         done += len(some)
         progress(done)
-    return done
 
 
 # Rows
@@ -305,15 +304,12 @@ def sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float
 def next_due() -> float | None:
     """Return the seconds until something is due; None if nothing waits."""
     waiting = engine_states().filter(engine__in=list(engines())).with_first_due()
-    soonest: float | None = min(
-        (
-            max(state.first_due, state.paused_until, state.exhausted_until)
-            for state in waiting
-            if state.first_due is not None
-        ),
-        default=None,
-    )
-    return None if soonest is None else max(0.0, soonest - database_time(ledger()))
+    times = [
+        max(state.first_due, state.paused_until, state.exhausted_until)
+        for state in waiting
+        if state.first_due is not None
+    ]
+    return max(0.0, min(times) - database_time(ledger())) if times else None
 
 
 def prune() -> int:
