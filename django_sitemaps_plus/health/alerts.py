@@ -316,13 +316,8 @@ def _of_section(
     name: str, text: str, level: str = Alert.ERROR, fix: str = "", **values: str
 ) -> Alert:
     """Return an alert of a section, or of all of them, with values in its text."""
-    return Alert(
-        subject=Alert.Subject.SECTIONS,
-        level=level,
-        name=name,
-        text=text % {"name": name, **values},
-        fix=fix,
-    )
+    said, subject = text % {"name": name, **values}, Alert.Subject.SECTIONS
+    return Alert(subject=subject, level=level, name=name, text=said, fix=fix)
 
 
 def _late_changes() -> Iterator[Alert]:
@@ -458,9 +453,8 @@ def _failed(chosen: Collection[EngineHealth]) -> Iterator[Alert]:
         created_at__gte=since,
     )
     sums = rows.order_by("engine").values_list("engine")
-    for alias, count, first, pk in sums.annotate(
-        Count("pk"), Min("created_at"), Max("pk")
-    ):
+    found = sums.annotate(Count("pk"), Min("created_at"), Max("pk"))
+    for alias, count, first, pk in found:
         last = rows.filter(pk=pk).first()
         text = ngettext(
             "%(engine)s: %(count)s submission failed. The last one: %(message)s",
