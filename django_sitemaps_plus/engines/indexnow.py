@@ -278,10 +278,8 @@ class IndexNow(Engine):
             is_divisible = status != 400 or _NAMES_URLS in text
         elif outcome == Outcome.THROTTLED and wait is None:
             is_final, wait = not batch.throttled, _THROTTLED_FOR
-        answer = self._answer_to(
-            response, outcome, message, retry_after=wait, is_divisible=is_divisible
-        )
-        return answer, is_final
+        details = {"retry_after": wait, "is_divisible": is_divisible}
+        return self._answer_to(response, outcome, message, **details), is_final
 
     def _forbidden(
         self, name: str, response: http.Response, origin: str

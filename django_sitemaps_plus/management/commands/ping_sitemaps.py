@@ -222,12 +222,8 @@ class Command(SitemapsCommand):
             alerts = [*attention.section_alerts(wrong), *attention.of_apps(names)]
             troubles = [alert.sentence for alert in attention.errors(alerts)]
         if self.as_json:
-            self.print_json(
-                refusal="",
-                lines=lines,
-                waiting=list(map(_waiting, waiting)),
-                troubles=troubles,
-            )
+            waits = list(map(_waiting, waiting))
+            self.print_json(refusal="", lines=lines, waiting=waits, troubles=troubles)
         else:
             self._table(lines, empty="No submission is due.")
             for one in waiting:
@@ -256,9 +252,8 @@ class Command(SitemapsCommand):
         with override("en"):
             found = check(self.aliases, force=self.options["force"])
         if self.as_json:
-            self.print_json(
-                findings=[{"of": name, **asdict(one)} for name, one in found]
-            )
+            findings = [{"of": name, **asdict(one)} for name, one in found]
+            self.print_json(findings=findings)
         else:
             for name, one in found:
                 self.say(_checked(name, one), is_error=not one.is_good)
