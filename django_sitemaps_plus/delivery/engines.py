@@ -198,20 +198,16 @@ def _address() -> CheckResult:
     if site is None:
         return CheckResult.bad("The site's address is not known.", address_advice())
     if is_private(site.origin.host):
-        return CheckResult.bad(
-            f"{site.origin} is not a public address: engines cannot reach it.",
-            f"{address_advice().rstrip('.')}{_OR_FORCE}",
-        )
+        text = f"{site.origin} is not a public address: engines cannot reach it."
+        return CheckResult.bad(text, f"{address_advice().rstrip('.')}{_OR_FORCE}")
     return CheckResult.good(f"The site's address is {site.origin}.")
 
 
 def _robots() -> CheckResult:
     if not rules().are_closed:
         return CheckResult.good("robots.txt allows crawling.")
-    return CheckResult.bad(
-        f"robots.txt disallows everything for {shut_out(rules().groups)}.",
-        f"Change SITEMAPS_PLUS['ROBOTS']{_OR_FORCE}",
-    )
+    text = f"robots.txt disallows everything for {shut_out(rules().groups)}."
+    return CheckResult.bad(text, f"Change SITEMAPS_PLUS['ROBOTS']{_OR_FORCE}")
 
 
 # How each is doing, also before anything was sent

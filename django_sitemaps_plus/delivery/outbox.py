@@ -294,11 +294,8 @@ def sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float
     rows = submissions().filter(digest__in=digests)
     last = Max(Coalesce("answered_at", "sent_at"))
     last_sent = rows.order_by().values_list("engine", "digest").annotate(last=last)
-    return {
-        digest: at
-        for engine, digest, at in last_sent
-        if engine == alias and at is not None and at > since
-    }
+    times = {digest: at for engine, digest, at in last_sent if engine == alias}
+    return {digest: at for digest, at in times.items() if at is not None and at > since}
 
 
 def next_due() -> float | None:
