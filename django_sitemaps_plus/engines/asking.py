@@ -45,12 +45,10 @@ def submit(engine: Engine, batch: Batch) -> Answer:
         text = engine.redact(_text_of(error))
         logger.error("Engine %r: %s", engine.alias, text)
         answer = Answer(outcome=Outcome.UNAVAILABLE, message=text)
-    return dataclasses.replace(
-        answer,
-        message=printable(engine.redact(answer.message)),
-        # Redacted before it is cut: half a secret would not be found.
-        excerpt=printable(engine.redact(answer.excerpt))[:EXCERPT],
-    )
+    message = printable(engine.redact(answer.message))
+    # Redacted before it is cut: half a secret would not be found.
+    excerpt = printable(engine.redact(answer.excerpt))[:EXCERPT]
+    return dataclasses.replace(answer, message=message, excerpt=excerpt)
 
 
 def verify(engine: Engine, origin: str, *, force: bool = False) -> CheckResult:

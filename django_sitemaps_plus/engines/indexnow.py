@@ -53,8 +53,6 @@ _LOCATION = re.compile(r"/[!-~]*")
 _THROTTLED_FOR = 600.0
 #: The least seconds that engines have been seen to take to fetch a new key file.
 _VALIDATED_IN = 120.0
-#: Seconds to fetch our own key file or robots.txt.
-VERIFY_TIMEOUT = 5.0
 
 #: Parts of Yandex's messages that concern the key or the host, not a URL.
 #: https://yandex.com/support/webmaster/en/indexnow/reference
@@ -177,15 +175,10 @@ class IndexNow(Engine):
         key = self._key_of(_host(origin))
         if not key:
             return CheckResult.bad(f"There is no key for {_host(origin)}.", CREATE_ONE)
-        result = own_files.check_key_file(
-            f"{origin}{self.key_location or f'/{key}.txt'}",
-            key,
-            old_keys=self.old_keys,
-            timeout=VERIFY_TIMEOUT,
-            force=force,
-        )
+        url, former = f"{origin}{self.key_location or f'/{key}.txt'}", self.old_keys
+        result = own_files.check_key_file(url, key, old_keys=former, force=force)
         if result.is_good and not force:
-            crawling = own_files.check_live_robots(origin, timeout=VERIFY_TIMEOUT)
+            crawling = own_files.check_live_robots(origin, timeout=own_files.TIMEOUT)
             result = result if crawling.is_good else crawling
         return result
 
