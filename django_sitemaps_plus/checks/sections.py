@@ -127,11 +127,9 @@ def check_section(name: str) -> Iterator[CheckMessage]:
         raise
     except Exception as error:  # a class of the project's may raise whatever it likes
         reason = error if isinstance(error, TypeError) else describe(error)
-        yield message(
-            "E005",
-            f"The sitemap of section {name!r} cannot be created: {reason}",
-            "Give it no required arguments, or register an instance.",
-        )
+        text = f"The sitemap of section {name!r} cannot be created: {reason}"
+        hint = "Give it no required arguments, or register an instance."
+        yield message("E005", text, hint)
         return
     cls = type(sitemap)
     if not isinstance(sitemap, ContribSitemap):

@@ -485,9 +485,8 @@ def _unknown() -> Iterator[Alert]:
 
 def _on_hold() -> Iterator[Alert]:
     rows = url_changes().filter(queued_at=None, on_hold=True).order_by("section")
-    for section, count, since in rows.values_list("section").annotate(
-        Count("pk"), Min("at")
-    ):
+    sums = rows.values_list("section").annotate(Count("pk"), Min("at"))
+    for section, count, since in sums:
         text = ngettext(
             "Section '%(section)s': %(count)s removed URL is on hold until you confirm "
             "it.",
