@@ -51,6 +51,11 @@ _QUOTA = (
     "Every URL is submitted again. Engines count them against quotas and against the "
     "site; IndexNow asks for URLs that changed, and for all only after a migration."
 )
+#: Options that may be given several times.
+_NAMES = {
+    "--engine": "only this engine, by its alias; may be given several times",
+    "--section": "only what happened in this section; may be given several times",
+}
 #: What the command may do in place of sending what is due.
 _MODES = {
     "--dry-run": "do everything but send: look changes up, rebuild pages, fill the "
@@ -73,18 +78,8 @@ class Command(SitemapsCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         add = parser.add_argument
-        add(
-            "--engine",
-            action="append",
-            default=[],
-            help="only this engine, by its alias; may be given several times",
-        )
-        add(
-            "--section",
-            action="append",
-            default=[],
-            help="only what happened in this section; may be given several times",
-        )
+        for name, text in _NAMES.items():
+            add(name, action="append", default=[], help=text)
         asked = parser.add_mutually_exclusive_group()
         asked.add_argument(
             "--url",
