@@ -141,11 +141,9 @@ class IndexNow(Engine):
             if is_final:  # it counts; otherwise that of the first endpoint does
                 answers.reverse()
                 break
-        return dataclasses.replace(
-            answers[0],
-            message=" ".join(answer.message for answer in answers),
-            is_unsent=all(answer.is_unsent for answer in answers),
-        )
+        message = " ".join(answer.message for answer in answers)
+        is_unsent = all(answer.is_unsent for answer in answers)
+        return dataclasses.replace(answers[0], message=message, is_unsent=is_unsent)
 
     def files(self, host: str) -> Mapping[str, str]:
         """Return the key files of a host, including old ones: contents by name."""
