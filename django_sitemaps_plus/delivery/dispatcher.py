@@ -299,11 +299,8 @@ class _Dispatcher:
         )
         started = time.monotonic()
         answer = asking.submit(self.engine, batch)
-        self.last = {
-            "status": answer.status,
-            "message": answer.message,
-            "answered_at": self.now(),
-        }
+        self.last = {"status": answer.status, "message": answer.message}
+        self.last["answered_at"] = self.now()
         seconds = time.monotonic() - started
         self.said = {**self.last, "excerpt": answer.excerpt, "seconds": seconds}
         self.result.requests += 1

@@ -253,23 +253,20 @@ def _live(digests: Iterable[str]) -> SubmissionQuerySet:
 def _add(engine: Engine, notices: Mapping[str, Notice], now: float) -> None:
     """Add submissions, due now or once the interval since they were sent is over."""
     due_at = _due_times(engine, notices, now)
-    submissions().bulk_create(
-        (
-            Submission(
-                engine=engine.alias,
-                url=item.url,
-                digest=digest,
-                host=item.host,
-                kind=item.kind,
-                section=item.section,
-                created_at=now,
-                due_at=due_at[digest],
-            )
-            for digest, item in notices.items()
-        ),
-        batch_size=ROWS,
-        ignore_conflicts=True,
+    rows = (
+        Submission(
+            engine=engine.alias,
+            url=item.url,
+            digest=digest,
+            host=item.host,
+            kind=item.kind,
+            section=item.section,
+            created_at=now,
+            due_at=due_at[digest],
+        )
+        for digest, item in notices.items()
     )
+    submissions().bulk_create(rows, batch_size=ROWS, ignore_conflicts=True)
 
 
 def _due_times(
