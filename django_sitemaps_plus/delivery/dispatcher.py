@@ -91,8 +91,7 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     side, and the engine whose last answer is the oldest comes first.
     """
     options = options or DeliveryOptions()
-    is_free = options.force or not engines()
-    report = Report(refusal="" if is_free else why_refused())
+    report = Report(refusal="" if options.force or not engines() else why_refused())
     site = Site.current().address()
     if report.refusal or site is None:
         return report
@@ -235,8 +234,7 @@ class _Dispatcher:
         """Send what was claimed; return False if the engine needs a pause."""
         batches = _batches(rows)
         deadline = time.monotonic() + SENDING
-        most = len(batches) + HALVINGS
-        for _ in range(most):
+        for _ in range(len(batches) + HALVINGS):
             if not batches:
                 return True
             if self.options.is_over():
@@ -269,8 +267,7 @@ class _Dispatcher:
                 wait = min(_AWAY, max(_PAUSE, answer.retry_after or 0.0))
                 self._put_back(batch, wait, deferred=True, **self.said)
             else:
-                wait = self._postpone(batch, answer)
-                self._put_back_untried(batches, wait)
+                self._put_back_untried(batches, self._postpone(batch, answer))
                 return False
         # Too many are rejected to find all at once: the rest are fewer now.
         self._put_back_untried(batches, _PAUSE)
@@ -329,8 +326,7 @@ class _Dispatcher:
         self.state.failures = 0
 
     def _finish(self, rows: Sequence[Submission], state: str, answer: Answer) -> None:
-        is_sitemap = rows[0].kind == Kind.SITEMAP
-        interval = self.engine.interval_of(is_sitemap=is_sitemap)
+        interval = self.engine.interval_of(is_sitemap=rows[0].kind == Kind.SITEMAP)
         submissions().settle(_ids(rows), self.owner, state, interval, **self.said)
         count = getattr(self.result, state)
         setattr(self.result, state, count + len(rows))

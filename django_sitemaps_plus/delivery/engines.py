@@ -281,8 +281,7 @@ class EngineHealth:
         """
         site = Site.current().address()
         rows: dict[str, list[EngineState]] = {}
-        states = engine_states().with_waiting(sections)
-        for state in states.order_by("host"):
+        for state in engine_states().with_waiting(sections).order_by("host"):
             rows.setdefault(state.engine, []).append(state)
         host = "" if site is None else site.origin.host
         return [

@@ -341,5 +341,4 @@ def _note_new(
         happened.write_events(name, list(events.values()), now)
     # What was written since is searched once more.
     same = pages().filter(pk__in=[page.pk for page in some])
-    same = same.filter(checksum__in={page.checksum for page in some})
-    same.update(searched=True)
+    same.filter(checksum__in={page.checksum for page in some}).update(searched=True)

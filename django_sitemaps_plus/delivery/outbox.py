@@ -82,10 +82,9 @@ def sitemap_notices(site: SiteAddress) -> list[Notice]:
         for feed in engine.feeds_of_site()
     ]
     if any(engine.takes_sitemaps for engine in engines().values()):
-        host = site.origin.host
         try:
             places = index.index_places(site)
-            notices += [Notice(url, host, Kind.SITEMAP) for url in places]
+            notices += [Notice(url, site.origin.host, Kind.SITEMAP) for url in places]
         except HookError:
             logger.exception("No engine is told of the sitemap.")
     return notices
