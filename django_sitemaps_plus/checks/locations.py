@@ -76,8 +76,7 @@ def _check_host(source: SectionSource) -> Iterator[CheckMessage]:
 
 def _check_absolute_url(source: SectionSource) -> Iterator[CheckMessage]:
     """E014: nothing says where the items are."""
-    items = source.sitemap.items()
-    kind = _kind_of(items)
+    kind = _kind_of(source.sitemap.items())
     if kind is None or hasattr(kind, "get_absolute_url"):
         return
     what, name = kind.__name__, type(source.sitemap).__name__

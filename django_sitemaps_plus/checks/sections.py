@@ -524,8 +524,7 @@ def _check_languages(sitemap: AnySitemap) -> Iterator[CheckMessage]:
         text = f"languages is the text {sitemap.languages!r}, not a list."
         yield message("E017", text, f"Write languages = [{sitemap.languages!r}].")
     elif not sitemap.i18n:
-        has_links = sitemap.alternates or sitemap.x_default
-        if has_links and not gives_entries(sitemap):
+        if (sitemap.alternates or sitemap.x_default) and not gives_entries(sitemap):
             text = "alternates and x_default do nothing without i18n."
             yield message("W003", text, "Set i18n = True.")
     elif sitemap.x_default and code not in sitemap._languages():

@@ -82,12 +82,9 @@ class Target:
         if "@" in parts.netloc:
             raise ValueError("contains a user name or a password")
         path = parts.path if parts.path.startswith("/") else f"/{parts.path}"
-        target = cls(
-            scheme=parts.scheme,
-            host=parts.hostname,
-            port=_DEFAULT_PORTS[parts.scheme] if port is None else port,
-            path=f"{path}?{parts.query}" if parts.query else path,
-        )
+        path = f"{path}?{parts.query}" if parts.query else path
+        port = _DEFAULT_PORTS[parts.scheme] if port is None else port
+        target = cls(scheme=parts.scheme, host=parts.hostname, port=port, path=path)
         if target.scheme == "http" and not plain and not target.is_loopback:
             raise ValueError(f"uses plain http for {target.authority}, not https")
         return target

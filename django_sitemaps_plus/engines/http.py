@@ -311,8 +311,7 @@ def _connect(
     for address in addresses:
         connection = connect(address, target.port, **options)
         # Half of the time for each address but the last: the next one may work.
-        share = 1.0 if address == addresses[-1] else 0.5
-        connection.timeout = share * clock.left
+        connection.timeout = clock.left * (1.0 if address == addresses[-1] else 0.5)
         try:
             with clock.stage("connection", "did not accept a connection"):
                 connection.connect()

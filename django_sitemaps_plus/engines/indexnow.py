@@ -118,8 +118,7 @@ class IndexNow(Engine):
     @property
     def service(self) -> str:
         """IndexNow, whichever participant it submits to; or an endpoint of its own."""
-        is_shared = _host(self.endpoint) in _PARTICIPANTS
-        return self.name if is_shared else self.endpoint
+        return self.name if _host(self.endpoint) in _PARTICIPANTS else self.endpoint
 
     def submit(self, batch: Batch) -> Answer:
         """

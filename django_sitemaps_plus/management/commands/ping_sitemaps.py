@@ -232,8 +232,7 @@ class Command(SitemapsCommand):
             if one.rejected or one.failed
         ]
         unsent = [_unsent(one) for one in waiting if one.is_failing]
-        problems = [_unread(unread), *rejected, *unsent, *troubles]
-        return " ".join(filter(None, problems))
+        return " ".join(filter(None, [_unread(unread), *rejected, *unsent, *troubles]))
 
     def _warn_of_holds(self) -> None:
         """Say before all else what waits for somebody's confirmation."""
