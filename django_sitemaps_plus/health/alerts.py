@@ -322,14 +322,11 @@ def _of_section(
 
 def _late_changes() -> Iterator[Alert]:
     if late := count_late_changes():
-        yield Alert(
-            subject=Alert.Subject.SECTIONS,
-            # Engines are not notified of what no page says.
-            level=Alert.ERROR if engines() else Alert.WARNING,
-            text=late_changes(late),
-            waiting=late,
-            fix="manage.py ping_sitemaps",
-        )
+        # Engines are not notified of what no page says.
+        level = Alert.ERROR if engines() else Alert.WARNING
+        text, fix = late_changes(late), "manage.py ping_sitemaps"
+        subject = Alert.Subject.SECTIONS
+        yield Alert(subject=subject, level=level, text=text, waiting=late, fix=fix)
 
 
 def count_late_changes() -> int:
