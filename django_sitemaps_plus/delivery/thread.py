@@ -244,9 +244,9 @@ class BackgroundThread:
         if due.rebuild_at <= now:
             due.rebuild_at = math.inf
             waiting = sum(one.rebuild_at < math.inf for one in self._due.values())
-            rest = (
-                None if self._ends else background.rebuild_page(self._leisure, waiting)
-            )
+            rest = None
+            if not self._ends:
+                rest = background.rebuild_page(self._leisure, waiting)
             if rest is not None:
                 due.rebuild_at = time.monotonic() + max(_PAUSE, rest)
                 due.is_changed = True

@@ -261,8 +261,7 @@ def _stored_alerts(section: SectionSource, row: Sums | None) -> Iterator[Alert]:
         text = gettext(
             "Section '%(name)s': %(count)s of its %(all)s pages were never built."
         )
-        counts = {"count": number(row.unbuilt), "all": number(row.pages)}
-        yield _of_section(name, text, fix=build, **counts)
+        yield _of_section(name, text, fix=build, count=row.unbuilt, all=row.pages)
     elif row.filled and not section.is_news:
         yield from _vanished(name, row)
     if not row.wrong and row.bad > get_settings().MAX_BAD * row.items:
@@ -270,9 +269,8 @@ def _stored_alerts(section: SectionSource, row: Sums | None) -> Iterator[Alert]:
             "Section '%(name)s': %(count)s of its %(all)s rows are left out, more than "
             "MAX_BAD allows."
         )
-        counts = {"count": number(row.bad), "all": number(row.items)}
         fix = f"manage.py check_sitemaps {name}" if is_audited() else ""
-        yield _of_section(name, text, fix=fix, **counts)
+        yield _of_section(name, text, fix=fix, count=row.bad, all=row.items)
     if row.lost:
         text = ngettext(
             "Section '%(name)s': the stored bytes of %(count)s page were missing or "
@@ -281,7 +279,7 @@ def _stored_alerts(section: SectionSource, row: Sums | None) -> Iterator[Alert]:
             "damaged within the last week, and were built again.",
             row.lost,
         )
-        yield _of_section(name, text, Alert.WARNING, count=number(row.lost))
+        yield _of_section(name, text, Alert.WARNING, count=row.lost)
 
 
 def _section_alerts(name: str, row: Sums) -> Iterator[Alert]:
@@ -307,16 +305,16 @@ def _vanished(name: str, row: Sums) -> Iterator[Alert]:
             "Section '%(name)s' lists %(count)s of last week's %(before)s URLs. Look "
             "at what it leaves out, or confirm it."
         )
-        counts = {"count": number(row.entries), "before": number(before)}
         fix = f"manage.py ping_sitemaps --confirm --section {name}"
-        yield _of_section(name, text, fix=fix, **counts)
+        yield _of_section(name, text, fix=fix, count=row.entries, before=before)
 
 
 def _of_section(
-    name: str, text: str, level: str = Alert.ERROR, fix: str = "", **values: str
+    name: str, text: str, level: str = Alert.ERROR, fix: str = "", **values: str | int
 ) -> Alert:
     """Return an alert of a section, or of all of them, with values in its text."""
-    said, subject = text % {"name": name, **values}, Alert.Subject.SECTIONS
+    shown = {n: v if isinstance(v, str) else number(v) for n, v in values.items()}
+    said, subject = text % {"name": name, **shown}, Alert.Subject.SECTIONS
     return Alert(subject=subject, level=level, name=name, text=said, fix=fix)
 
 
