@@ -186,9 +186,8 @@ class _Dispatcher:
         if rest <= 0 or (self.options.is_requested and self.state.problem):
             return False
         why = self.state.problem or self.state.message
-        self.result.note = (
-            f"{why} Paused, next try in {duration_in_words(rest)}.".strip()
-        )
+        note = f"{why} Paused, next try in {duration_in_words(rest)}."
+        self.result.note = note.strip()
         return True
 
     # The ownership proof
@@ -328,8 +327,7 @@ class _Dispatcher:
     def _finish(self, rows: Sequence[Submission], state: str, answer: Answer) -> None:
         interval = self.engine.interval_of(is_sitemap=rows[0].kind == Kind.SITEMAP)
         submissions().settle(_ids(rows), self.owner, state, interval, **self.said)
-        count = getattr(self.result, state)
-        setattr(self.result, state, count + len(rows))
+        setattr(self.result, state, getattr(self.result, state) + len(rows))
         send_signal(
             submission_finished,
             sender=type(self.engine),

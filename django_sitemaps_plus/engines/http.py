@@ -110,9 +110,8 @@ class Response:
     def is_readable(self) -> bool:
         """Whether the body is text, and not encoded, which no request allows."""
         encoding = self.headers.get("content-encoding", "").strip().lower()
-        return not self.body or (
-            encoding in ("", "identity") and not _CONTROL.search(self.body)
-        )
+        is_encoded = encoding not in ("", "identity")
+        return not self.body or not (is_encoded or _CONTROL.search(self.body))
 
     @property
     def is_html(self) -> bool:
