@@ -351,8 +351,8 @@ class _Dispatcher:
             least = wait if self.state.failures else 0.0
             wait = max(least, min(_AWAY, answer.retry_after))
         self.state.failures += 1
-        failures = self.state.failures
         problem = answer.message if _waits_for_somebody(answer) else ""
+        failures = self.state.failures
         self.row.pause(now + wait, now, failures, problem=problem, **self.last)
         over = [row for row in rows if _is_over(row, now)]
         if over:
@@ -383,8 +383,7 @@ class _Dispatcher:
         return [batch for batch in batches if not _are_urls(batch)]
 
     def _put_back(self, rows: Sequence[Submission], wait: float, **said: Any) -> None:
-        due_at, ids = self.now() + wait, _ids(rows)
-        submissions().put_back(ids, self.owner, due_at, **said)
+        submissions().put_back(_ids(rows), self.owner, self.now() + wait, **said)
         self.result.postponed += len(rows)
 
     def _put_back_untried(
