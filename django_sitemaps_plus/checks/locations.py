@@ -99,9 +99,7 @@ def _kind_of(items: Any) -> type | None:
     if isinstance(items, QuerySet):
         is_plain = items._fields is None  # type: ignore[attr-defined]  # no stub
         return items.model if is_plain else dict
-    if isinstance(items, (list, tuple)) and items:
-        return type(items[0])
-    return None
+    return type(items[0]) if isinstance(items, (list, tuple)) and items else None
 
 
 def _check_names(source: SectionSource) -> Iterator[CheckMessage]:

@@ -392,9 +392,8 @@ def side_by_side(jobs: Iterable[Callable[[], object]], using: str) -> None:
 def _is_own(using: str) -> bool:
     """Return whether no other thread would see what this one sees."""
     connection: Any = connections[using]
-    if connection.in_atomic_block:
-        return True
-    return connection.vendor == "sqlite" and bool(connection.is_in_memory_db())
+    is_in_memory = connection.vendor == "sqlite" and connection.is_in_memory_db()
+    return bool(connection.in_atomic_block or is_in_memory)
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:

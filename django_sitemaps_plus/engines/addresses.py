@@ -124,6 +124,5 @@ def is_private(host: str) -> bool:
         return "." not in name or name.endswith(_PRIVATE)
     if any(address in network for network in _WITH_IPV4):
         return is_private(str(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)))
-    if any(address in network for network in _RESERVED):
-        return True
-    return not address.is_global or address.is_multicast
+    is_reserved = any(address in network for network in _RESERVED)
+    return is_reserved or not address.is_global or address.is_multicast

@@ -356,9 +356,8 @@ class Engine(ABC):
 
         It is notified of URLs that somebody requested, whatever the options say.
         """
-        if section and section in self.exclude:
-            return False
-        if section and self.sections and section not in self.sections:
+        is_other = bool(self.sections) and section not in self.sections
+        if section and (is_other or section in self.exclude):
             return False
         return event not in EVENTS or not self.events or event in self.events
 

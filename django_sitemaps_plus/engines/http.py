@@ -528,6 +528,5 @@ def _has_error(said: object) -> bool:
     if not isinstance(said, str):
         return False
     text = _UNREAD.sub("", said.lower())
-    if _NO_SUCCESS.search(text):
-        return True
-    return bool(_ERROR.search(_IS_NOTHING.sub(" ", _NONE_OF.sub("none", text))))
+    named = _IS_NOTHING.sub(" ", _NONE_OF.sub("none", text))
+    return bool(_NO_SUCCESS.search(text) or _ERROR.search(named))

@@ -280,9 +280,8 @@ class IndexNow(Engine):
         if not finding.is_good:
             problem = f"refuses the key (403). {finding.text} {finding.fix}"
             return f"{name} {problem} {_SEE}", True
-        if "UserForbid" in response.text:
-            return f"{name} {_STICKY} {_SEE}", False
-        return f"{name} {_KEY_FILE_IS_GOOD} {_SEE}", False
+        problem = _STICKY if "UserForbid" in response.text else _KEY_FILE_IS_GOOD
+        return f"{name} {problem} {_SEE}", False
 
 
 def _host(origin: str) -> str:
