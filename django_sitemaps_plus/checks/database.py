@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.apps import apps
 from django.conf import settings as django_settings
@@ -31,13 +31,14 @@ from .sections import (
     without_queries,
 )
 
+#: Those that a command names, as Django hands them to checks.
+Databases: TypeAlias = Sequence[str] | None
+
 _SHELL = 'Run: manage.py shell -c "from django.contrib.sites.models import Site; '
 
 
 @check(Tags.database)
-def check_tables(
-    databases: Sequence[str] | None = None, **kwargs: Any
-) -> Iterator[CheckMessage]:
+def check_tables(databases: Databases = None, **kwargs: Any) -> Iterator[CheckMessage]:
     """W008: the tables, unless they are just being created."""
     # They run no checks when code calls them.
     if sys.argv[1:2] in (["migrate"], ["migrate_schemas"]):
@@ -54,9 +55,7 @@ def check_tables(
 
 
 @check(Tags.database, of_each_site=True)
-def check_rows(
-    databases: Sequence[str] | None = None, **kwargs: Any
-) -> Iterator[CheckMessage]:
+def check_rows(databases: Databases = None, **kwargs: Any) -> Iterator[CheckMessage]:
     """W009 and W014: long sections by position; and what else only the rows show."""
     using = ledger()
     if using not in (databases or ()) or not tables_exist(using):
@@ -81,7 +80,7 @@ def check_rows(
 
 @check(Tags.database)
 def check_current_site(
-    databases: Sequence[str] | None = None, **kwargs: Any
+    databases: Databases = None, **kwargs: Any
 ) -> Iterator[CheckMessage]:
     """E041 and W041 to W043: the Site that ``SITE_ID`` names."""
     number = getattr(django_settings, "SITE_ID", None)

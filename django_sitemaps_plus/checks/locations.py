@@ -76,8 +76,7 @@ def _check_host(source: SectionSource) -> Iterator[CheckMessage]:
 
 def _check_absolute_url(source: SectionSource) -> Iterator[CheckMessage]:
     """E014: nothing says where the items are."""
-    items = source.sitemap.items()
-    kind = _kind_of(items)
+    kind = _kind_of(source.sitemap.items())
     if kind is None or hasattr(kind, "get_absolute_url"):
         return
     what, name = kind.__name__, type(source.sitemap).__name__
@@ -100,9 +99,7 @@ def _kind_of(items: Any) -> type | None:
     if isinstance(items, QuerySet):
         is_plain = items._fields is None  # type: ignore[attr-defined]  # no stub
         return items.model if is_plain else dict
-    if isinstance(items, (list, tuple)) and items:
-        return type(items[0])
-    return None
+    return type(items[0]) if isinstance(items, (list, tuple)) and items else None
 
 
 def _check_names(source: SectionSource) -> Iterator[CheckMessage]:

@@ -127,11 +127,9 @@ def check_section(name: str) -> Iterator[CheckMessage]:
         raise
     except Exception as error:  # a class of the project's may raise whatever it likes
         reason = error if isinstance(error, TypeError) else describe(error)
-        yield message(
-            "E005",
-            f"The sitemap of section {name!r} cannot be created: {reason}",
-            "Give it no required arguments, or register an instance.",
-        )
+        text = f"The sitemap of section {name!r} cannot be created: {reason}"
+        hint = "Give it no required arguments, or register an instance."
+        yield message("E005", text, hint)
         return
     cls = type(sitemap)
     if not isinstance(sitemap, ContribSitemap):
@@ -526,8 +524,7 @@ def _check_languages(sitemap: AnySitemap) -> Iterator[CheckMessage]:
         text = f"languages is the text {sitemap.languages!r}, not a list."
         yield message("E017", text, f"Write languages = [{sitemap.languages!r}].")
     elif not sitemap.i18n:
-        has_links = sitemap.alternates or sitemap.x_default
-        if has_links and not gives_entries(sitemap):
+        if (sitemap.alternates or sitemap.x_default) and not gives_entries(sitemap):
             text = "alternates and x_default do nothing without i18n."
             yield message("W003", text, "Set i18n = True.")
     elif sitemap.x_default and code not in sitemap._languages():

@@ -23,8 +23,8 @@ _IS_OF_TENANTS = "django_sitemaps_plus.contrib.django_tenants.is_of_tenants"
 
 
 @check()
-def check_tenant_addresses(**kwargs: Any) -> Iterator[CheckMessage]:
-    """E070: one address for all tenants."""
+def check_tenants(**kwargs: Any) -> Iterator[CheckMessage]:
+    """E070 and E071: one address, or one tenant's sections, for all tenants."""
     settings = get_settings()
     if tenants.configured() is None:
         return
@@ -37,17 +37,10 @@ def check_tenant_addresses(**kwargs: Any) -> Iterator[CheckMessage]:
                 f"Remove {name!r}: the address is the tenant's primary domain, or what "
                 "base_url() of the class in SITEMAPS_PLUS['TENANTS'] returns.",
             )
-
-
-@check()
-def check_tenants_named(**kwargs: Any) -> Iterator[CheckMessage]:
-    """E071: sections that are read from one tenant's tables, for all of them."""
-    if tenants.configured() is None:
-        return
     try:
         with no_queries():
             # Not from the registry: another check may have read them into it.
-            load(get_settings().SITEMAPS, "SITEMAPS")
+            load(settings.SITEMAPS, "SITEMAPS")
     except DatabaseError:
         yield message(
             "E071",

@@ -41,11 +41,8 @@ def check_addresses(**kwargs: Any) -> Iterator[CheckMessage]:
     if not address:
         if section_names():
             include = INCLUDE[:-1] + f', {{"site": "{site}"}})' if site else INCLUDE
-            yield message(
-                "W005",
-                "Sections are registered, but no URLconf includes their addresses.",
-                f"Add {include} to urlpatterns.",
-            )
+            text = "Sections are registered, but no URLconf includes their addresses."
+            yield message("W005", text, f"Add {include} to urlpatterns.")
         return
     if not section_names():
         yield from check_modules()

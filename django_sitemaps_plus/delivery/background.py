@@ -8,7 +8,7 @@ Tasks, or ``ping_sitemaps``.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from django.db import connections
 
@@ -19,11 +19,9 @@ from django_sitemaps_plus.changes.recorder import write_remembered
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.hooks import Report
 from django_sitemaps_plus.pagination.deploys import note_in_use
-from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.serving.index import usable
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress, working_for
 
 from . import gate, outbox
@@ -86,7 +84,7 @@ def notify_all(is_ending: Callable[[], bool] = lambda: False) -> float | None:
 
 def _notify_of_changes(is_ending: Callable[[], bool]) -> float | None:
     sources = usable()
-    _note_in_use(sources)
+    note_in_use(sources)
     assign_all(sources)
     tend()
     # What pages list no longer is searched for at leisure.
@@ -95,15 +93,11 @@ def _notify_of_changes(is_ending: Callable[[], bool]) -> float | None:
     return min((one for one in (wait, more) if one is not None), default=None)
 
 
-def _note_in_use(sources: Sequence[SectionSource]) -> None:
-    note_in_use({source.name: definition(source).digest for source in sources})
-
-
 def note_server() -> None:
     """Note what a server without the thread runs: no older command may take over."""
     for site in Site.of_process():
         with working_for(site):
-            _note_in_use(usable())
+            note_in_use(usable())
 
 
 def work_of_apps(is_ending: Callable[[], bool]) -> float | None:

@@ -28,7 +28,6 @@ from django_sitemaps_plus.engines.base import (
     RENEWED_IN,
     Answer,
     Batch,
-    Engine,
     NoThread,
     Outcome,
 )
@@ -92,23 +91,16 @@ def deliver(options: DeliveryOptions | None = None) -> Report:
     side, and the engine whose last answer is the oldest comes first.
     """
     options = options or DeliveryOptions()
-    is_free = options.force or not engines()
-    report = Report(refusal="" if is_free else why_refused())
+    report = Report(refusal="" if options.force or not engines() else why_refused())
     site = Site.current().address()
     if report.refusal or site is None:
         return report
-    aliases = [
-        alias for alias in engines() if not options.engines or alias in options.engines
-    ]
+    known, only = list(engines()), options.engines or engines()
+    aliases = [alias for alias in known if alias in only]
     chosen = engine_states().filter(engine__in=aliases).with_first_due(options.sections)
-    dispatchers = [
-        _Dispatcher(engines()[state.engine], state, site, options)
-        for state in sorted(
-            chosen,
-            key=lambda one: (one.answered_at, aliases.index(one.engine), one.host),
-        )
-        if state.first_due is not None
-    ]
+    due = [state for state in chosen if state.first_due is not None]
+    due.sort(key=lambda one: (one.answered_at, aliases.index(one.engine), one.host))
+    dispatchers = [_Dispatcher(state, site, options) for state in due]
     of_engine: dict[str, list[_Dispatcher]] = {}
     for dispatcher in dispatchers:
         of_engine.setdefault(dispatcher.engine.alias, []).append(dispatcher)
@@ -133,16 +125,14 @@ class _Dispatcher:
     """Submits the URLs of one host to one engine."""
 
     def __init__(
-        self,
-        engine: Engine,
-        state: EngineState,
-        site: SiteAddress,
-        options: DeliveryOptions,
+        self, state: EngineState, site: SiteAddress, options: DeliveryOptions
     ) -> None:
-        self.engine = engine
+        self.engine = engines()[state.engine]
         self.state = state
+        self.row = engine_states().filter(pk=state.pk)
+        self.rows = submissions().filter(engine=state.engine, host=state.host)
         self.options = options
-        self.result = EngineResult(engine.alias, state.host)
+        self.result = EngineResult(state.engine, state.host)
         self.site = site
         self.origin = f"{site.origin.scheme}://{state.host}"
         self.owner = uuid.uuid4().hex
@@ -159,9 +149,8 @@ class _Dispatcher:
             return
         if not self._is_verified():
             return
-        pk = self.state.pk
         while not self.options.is_over():
-            if engine_states().is_paused(pk, self.now()):
+            if self.row.is_paused(self.now()):
                 # Another process was asked to pause since this one looked.
                 return
             rows = self._claim_batch()
@@ -172,11 +161,9 @@ class _Dispatcher:
         """Return what has been due the longest, in the order of the index."""
         if self.state.exhausted_until > self.now():
             return self._due_without_quota()[:count]
-        alias, host, only = self.engine.alias, self.state.host, self.options.sections
-        due = submissions().filter(engine=alias, host=host, due_at__lte=self.now())
-        due = due.order_by("due_at")
-        if only:
-            due = due.filter(section__in=only)
+        due = self.rows.filter(due_at__lte=self.now()).order_by("due_at")
+        if self.options.sections:
+            due = due.filter(section__in=self.options.sections)
         if self.engine.tells_kinds:
             due = due.sent_with_first()
         return due.numbers(count)
@@ -191,20 +178,16 @@ class _Dispatcher:
         rows = submissions().filter(digest__in=digests, live=True, due_at__isnull=False)
         place, now = (self.engine.alias, self.state.host), self.now()
         found: list[Submission] = retrying(ledger(), partial(list, rows))
-        return [
-            row.pk
-            for row in found
-            if (row.engine, row.host) == place and (row.due_at or 0.0) <= now
-        ]
+        mine = [row for row in found if (row.engine, row.host) == place]
+        return [row.pk for row in mine if (row.due_at or 0.0) <= now]
 
     def _is_paused(self) -> bool:
         rest = self.state.paused_until - self.now()
         if rest <= 0 or (self.options.is_requested and self.state.problem):
             return False
         why = self.state.problem or self.state.message
-        self.result.note = (
-            f"{why} Paused, next try in {duration_in_words(rest)}.".strip()
-        )
+        note = f"{why} Paused, next try in {duration_in_words(rest)}."
+        self.result.note = note.strip()
         return True
 
     # The ownership proof
@@ -221,14 +204,14 @@ class _Dispatcher:
         now = self.now()
         if result.is_good:
             fixed = bool(state.problem) and not is_said
-            engine_states().verified(state.pk, digest, now, fixed=fixed)
+            self.row.verified(digest, now, fixed=fixed)
             if fixed:
                 state.failures = 0
             return True
         note = f"{result.text} {result.fix}".strip()
         self.result.note = note
         until, failures = now + pause(state.failures), state.failures + 1
-        engine_states().pause(state.pk, until, now, failures, verified="", problem=note)
+        self.row.pause(until, now, failures, verified="", problem=note)
         return False
 
     # Batches
@@ -250,8 +233,7 @@ class _Dispatcher:
         """Send what was claimed; return False if the engine needs a pause."""
         batches = _batches(rows)
         deadline = time.monotonic() + SENDING
-        most = len(batches) + HALVINGS
-        for _ in range(most):
+        for _ in range(len(batches) + HALVINGS):
             if not batches:
                 return True
             if self.options.is_over():
@@ -284,8 +266,7 @@ class _Dispatcher:
                 wait = min(_AWAY, max(_PAUSE, answer.retry_after or 0.0))
                 self._put_back(batch, wait, deferred=True, **self.said)
             else:
-                wait = self._postpone(batch, answer)
-                self._put_back_untried(batches, wait)
+                self._put_back_untried(batches, self._postpone(batch, answer))
                 return False
         # Too many are rejected to find all at once: the rest are fewer now.
         self._put_back_untried(batches, _PAUSE)
@@ -314,11 +295,8 @@ class _Dispatcher:
         )
         started = time.monotonic()
         answer = asking.submit(self.engine, batch)
-        self.last = {
-            "status": answer.status,
-            "message": answer.message,
-            "answered_at": self.now(),
-        }
+        self.last = {"status": answer.status, "message": answer.message}
+        self.last["answered_at"] = self.now()
         seconds = time.monotonic() - started
         self.said = {**self.last, "excerpt": answer.excerpt, "seconds": seconds}
         self.result.requests += 1
@@ -330,8 +308,7 @@ class _Dispatcher:
         """Return whether the last answer was 429, though little had been sent."""
         if self.state.status != 429 or not self.state.failures:
             return False
-        alias, host = self.engine.alias, self.state.host
-        over = submissions().filter(engine=alias, host=host, due_at=None)
+        over = self.rows.filter(due_at=None)
         return retrying(ledger(), over.order_by()[:LITTLE].count) < LITTLE
 
     # Answers
@@ -344,16 +321,13 @@ class _Dispatcher:
         for some, state in ((good, State.ACCEPTED), (bad, State.REJECTED)):
             if some:
                 self._finish(some, state, answer)
-        pk, now = self.state.pk, self.now()
-        engine_states().answered(pk, succeeded=accepted, now=now, **self.last)
+        self.row.answered(succeeded=accepted, now=self.now(), **self.last)
         self.state.failures = 0
 
     def _finish(self, rows: Sequence[Submission], state: str, answer: Answer) -> None:
-        is_sitemap = rows[0].kind == Kind.SITEMAP
-        interval = self.engine.interval_of(is_sitemap=is_sitemap)
+        interval = self.engine.interval_of(is_sitemap=rows[0].kind == Kind.SITEMAP)
         submissions().settle(_ids(rows), self.owner, state, interval, **self.said)
-        count = getattr(self.result, state)
-        setattr(self.result, state, count + len(rows))
+        setattr(self.result, state, getattr(self.result, state) + len(rows))
         send_signal(
             submission_finished,
             sender=type(self.engine),
@@ -377,11 +351,9 @@ class _Dispatcher:
             least = wait if self.state.failures else 0.0
             wait = max(least, min(_AWAY, answer.retry_after))
         self.state.failures += 1
-        pk, failures = self.state.pk, self.state.failures
         problem = answer.message if _waits_for_somebody(answer) else ""
-        engine_states().pause(
-            pk, now + wait, now, failures, problem=problem, **self.last
-        )
+        failures = self.state.failures
+        self.row.pause(now + wait, now, failures, problem=problem, **self.last)
         over = [row for row in rows if _is_over(row, now)]
         if over:
             self._finish(over, State.FAILED, answer)
@@ -403,7 +375,7 @@ class _Dispatcher:
         now = self.now()
         wait = min(_AWAY, max(_PAUSE, answer.retry_after or RENEWED_IN))
         self.state.failures, self.state.exhausted_until = 0, now + wait
-        engine_states().exhausted(self.state.pk, now + wait, now, **self.last)
+        self.row.exhausted(now + wait, now, **self.last)
         urls = [batch for batch in batches if _are_urls(batch)]
         # Of an answer that accepted others nothing is stored with these.
         is_theirs = answer.outcome == Outcome.EXHAUSTED
@@ -411,8 +383,7 @@ class _Dispatcher:
         return [batch for batch in batches if not _are_urls(batch)]
 
     def _put_back(self, rows: Sequence[Submission], wait: float, **said: Any) -> None:
-        due_at, ids = self.now() + wait, _ids(rows)
-        submissions().put_back(ids, self.owner, due_at, **said)
+        submissions().put_back(_ids(rows), self.owner, self.now() + wait, **said)
         self.result.postponed += len(rows)
 
     def _put_back_untried(

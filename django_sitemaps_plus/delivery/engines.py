@@ -198,20 +198,16 @@ def _address() -> CheckResult:
     if site is None:
         return CheckResult.bad("The site's address is not known.", address_advice())
     if is_private(site.origin.host):
-        return CheckResult.bad(
-            f"{site.origin} is not a public address: engines cannot reach it.",
-            f"{address_advice().rstrip('.')}{_OR_FORCE}",
-        )
+        text = f"{site.origin} is not a public address: engines cannot reach it."
+        return CheckResult.bad(text, f"{address_advice().rstrip('.')}{_OR_FORCE}")
     return CheckResult.good(f"The site's address is {site.origin}.")
 
 
 def _robots() -> CheckResult:
     if not rules().are_closed:
         return CheckResult.good("robots.txt allows crawling.")
-    return CheckResult.bad(
-        f"robots.txt disallows everything for {shut_out(rules().groups)}.",
-        f"Change SITEMAPS_PLUS['ROBOTS']{_OR_FORCE}",
-    )
+    text = f"robots.txt disallows everything for {shut_out(rules().groups)}."
+    return CheckResult.bad(text, f"Change SITEMAPS_PLUS['ROBOTS']{_OR_FORCE}")
 
 
 # How each is doing, also before anything was sent
@@ -285,8 +281,7 @@ class EngineHealth:
         """
         site = Site.current().address()
         rows: dict[str, list[EngineState]] = {}
-        states = engine_states().with_waiting(sections)
-        for state in states.order_by("host"):
+        for state in engine_states().with_waiting(sections).order_by("host"):
             rows.setdefault(state.engine, []).append(state)
         host = "" if site is None else site.origin.host
         return [
@@ -397,9 +392,8 @@ def side_by_side(jobs: Iterable[Callable[[], object]], using: str) -> None:
 def _is_own(using: str) -> bool:
     """Return whether no other thread would see what this one sees."""
     connection: Any = connections[using]
-    if connection.in_atomic_block:
-        return True
-    return connection.vendor == "sqlite" and bool(connection.is_in_memory_db())
+    is_in_memory = connection.vendor == "sqlite" and connection.is_in_memory_db()
+    return bool(connection.in_atomic_block or is_in_memory)
 
 
 def _forget(*, setting: str, **kwargs: Any) -> None:

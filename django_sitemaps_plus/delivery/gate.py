@@ -102,16 +102,6 @@ class Search:
 # What waits
 
 
-def unqueued() -> QuerySet[UrlChange]:
-    """Return the events that nobody has passed on, and that are not on hold."""
-    return _ordered(on_hold=False)
-
-
-def _held() -> QuerySet[UrlChange]:
-    """Return the removals that are on hold."""
-    return _ordered(on_hold=True)
-
-
 #: The order of the index of what is not queued. By the number alone PostgreSQL, where
 #: it expects all rows to match, reads the table from its start, each time; MariaDB does
 #: not see that the other columns are constant, and sorts.
@@ -122,11 +112,16 @@ _ORDER = {"mysql": ("pk",)}
 _IS_REMOVED = Q(kind__iexact=_REMOVED)
 
 
-def _ordered(*, on_hold: bool) -> QuerySet[UrlChange]:
+def unqueued(*, on_hold: bool = False) -> QuerySet[UrlChange]:
+    """Return the events that nobody has passed on: not on hold, or those that are."""
     # As an expression, which gives "on_hold = false": NOT is looked up in no index
     # where there is no boolean type, and IN is sorted.
     rows = url_changes().filter(queued_at=None, on_hold=Value(on_hold))
     return rows.order_by(*_ORDER.get(connections[rows.db].vendor, _WHOLE))
+
+
+#: Returns the removals that are on hold.
+_held = partial(unqueued, on_hold=True)
 
 
 def _waiting() -> QuerySet[UrlChange]:
@@ -346,5 +341,4 @@ def _note_new(
         happened.write_events(name, list(events.values()), now)
     # What was written since is searched once more.
     same = pages().filter(pk__in=[page.pk for page in some])
-    same = same.filter(checksum__in={page.checksum for page in some})
-    same.update(searched=True)
+    same.filter(checksum__in={page.checksum for page in some}).update(searched=True)

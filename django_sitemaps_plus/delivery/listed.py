@@ -61,8 +61,7 @@ def still_listed(
                 if stored is not None:
                     damaged.remove(pk)
                     seen.add((pk, state.checksum))
-                    left = set(locations) - found
-                    found.update(stored.listed(left))
+                    found.update(stored.listed(set(locations) - found))
     else:
         return None
     if damaged & {pk for pk, _ in there}:

@@ -103,13 +103,11 @@ class SubmissionQuerySet(SiteQuerySet["Submission"]):
                     mine.update(**final)
                     now = answer["answered_at"]
                     later = {"created_at": now, "due_at": now + interval}
-                    self.bulk_create(
-                        (
-                            Submission(kind=row.pop("again"), **row, **later)
-                            for row in rows
-                        ),
-                        ignore_conflicts=True,
+                    new = (
+                        Submission(kind=row.pop("again"), **row, **later)
+                        for row in rows
                     )
+                    self.bulk_create(new, ignore_conflicts=True)
 
     @retried
     def put_back(
@@ -294,13 +292,11 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         existing = self.filter(engine=engine, host__in=wanted)
         missing = wanted - set(existing.values_list("host", flat=True))
         if missing:
-            self.bulk_create(
-                (EngineState(engine=engine, host=host) for host in sorted(missing)),
-                ignore_conflicts=True,
-            )
+            new = (EngineState(engine=engine, host=host) for host in sorted(missing))
+            self.bulk_create(new, ignore_conflicts=True)
 
     @retried
-    def verified(self, pk: int, proof: str, now: float, *, fixed: bool) -> None:
+    def verified(self, proof: str, now: float, *, fixed: bool) -> None:
         """
         Store that the ownership proof was found.
 
@@ -308,10 +304,10 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         engine that refuses all the same go on growing.
         """
         rest = {**_WORKS, "paused_until": 0} if fixed else {}
-        self.filter(pk=pk).update(verified=proof, verified_at=now, **rest)
+        self.update(verified=proof, verified_at=now, **rest)
 
     @retried
-    def answered(self, pk: int, *, succeeded: bool, now: float, **answer: Any) -> None:
+    def answered(self, *, succeeded: bool, now: float, **answer: Any) -> None:
         """
         Store a final answer: the engine works.
 
@@ -320,12 +316,10 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         if succeeded:
             answer["succeeded_at"] = answer["answered_at"]
         paused_until = _if_later("paused_until", now, now)
-        self.filter(pk=pk).update(paused_until=paused_until, **_WORKS, **answer)
+        self.update(paused_until=paused_until, **_WORKS, **answer)
 
     @retried
-    def pause(
-        self, pk: int, until: float, now: float, failures: int, **values: Any
-    ) -> None:
+    def pause(self, until: float, now: float, failures: int, **values: Any) -> None:
         """
         Pause, at least until a time; a longer pause stays.
 
@@ -336,7 +330,7 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         if values.get("status") in (401, 403):
             # Access was denied: the ownership proof has to be verified again.
             values["verified"] = ""
-        self.filter(pk=pk).update(
+        self.update(
             failures=failures,
             failing_since=_if_later("failing_since", 0, now, now),
             paused_until=_if_later("paused_until", until, now, until),
@@ -344,16 +338,16 @@ class EngineStateQuerySet(SiteQuerySet["EngineState"]):
         )
 
     @retried
-    def exhausted(self, pk: int, until: float, now: float, **answer: Any) -> None:
+    def exhausted(self, until: float, now: float, **answer: Any) -> None:
         """Store that the engine takes no more URLs until a time, at least."""
         exhausted_until = _if_later("exhausted_until", until, now, until)
-        self.filter(pk=pk).update(exhausted_until=exhausted_until, **_WORKS, **answer)
+        self.update(exhausted_until=exhausted_until, **_WORKS, **answer)
 
     @retried
-    def is_paused(self, pk: int, now: float) -> bool:
+    def is_paused(self, now: float) -> bool:
         """Return whether an engine is paused, perhaps since a moment ago."""
-        rows = self.filter(pk=pk, paused_until__gt=now)
-        return rows.filter(paused_until__lte=now + _AHEAD).exists()
+        times = {"paused_until__gt": now, "paused_until__lte": now + _AHEAD}
+        return self.filter(**times).exists()
 
 
 class EngineState(SiteRow):

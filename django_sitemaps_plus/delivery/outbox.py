@@ -82,10 +82,9 @@ def sitemap_notices(site: SiteAddress) -> list[Notice]:
         for feed in engine.feeds_of_site()
     ]
     if any(engine.takes_sitemaps for engine in engines().values()):
-        host = site.origin.host
         try:
             places = index.index_places(site)
-            notices += [Notice(url, host, Kind.SITEMAP) for url in places]
+            notices += [Notice(url, site.origin.host, Kind.SITEMAP) for url in places]
         except HookError:
             logger.exception("No engine is told of the sitemap.")
     return notices
@@ -99,21 +98,20 @@ def request(
     site: SiteAddress,
     aliases: Iterable[str],
     progress: Callable[[int], object] = lambda done: None,
-) -> int:
+) -> None:
     """
-    Queue locations, given with their sections, for some engines; return how many.
+    Queue locations, given with their sections, for some engines.
 
     They are queued piecemeal, so that memory does not grow with them. What was
     submitted within an engine's interval waits until that is over.
     """
-    chosen = {alias: engines()[alias] for alias in aliases}
+    chosen = [engines()[alias] for alias in aliases]
     done = 0
     for some in parts(asked, AT_ONCE):
         notices = [notice(url, site, Kind.REQUESTED, section) for url, section in some]
         run_locked(partial(put, notices, chosen=chosen))
         done += len(some)
         progress(done)
-    return done
 
 
 # Rows
@@ -146,9 +144,7 @@ def run_locked(run: Callable[[float], object]) -> None:
 
 
 def put(
-    notices: Sequence[Notice],
-    now: float,
-    chosen: Mapping[str, Engine] | None = None,
+    notices: Sequence[Notice], now: float, chosen: Iterable[Engine] | None = None
 ) -> int:
     """
     Queue notices for engines, all or the chosen ones, in a transaction with the lock.
@@ -156,27 +152,28 @@ def put(
     Of several for the same URL the last one counts. Return how many did not wait yet.
     """
     added = 0
-    for alias, engine in (engines() if chosen is None else chosen).items():
+    for engine in engines().values() if chosen is None else chosen:
         wanted = _wanted(engine, notices)
         if wanted:
-            engine_states().ensure(alias, {item.host for item in wanted.values()})
+            engine_states().ensure(
+                engine.alias, {item.host for item in wanted.values()}
+            )
             waiting = _join(engine, wanted)
             new = {key: item for key, item in wanted.items() if key not in waiting}
-            _add(alias, engine, new, now)
+            _add(engine, new, now)
             added += len(new)
     return added
 
 
 def new_of(
-    alias: str, notices: Sequence[Notice], now: float
+    engine: Engine, notices: Sequence[Notice], now: float
 ) -> Iterator[tuple[Notice, float]]:
     """Yield the notices that ``put`` would add for an engine, and when each is due."""
-    engine = engines()[alias]
     wanted = _wanted(engine, notices)
     rows = _live(wanted).values_list("engine", "digest")
-    waiting = {digest for name, digest in rows if name == alias}
+    waiting = {digest for name, digest in rows if name == engine.alias}
     new = {key: item for key, item in wanted.items() if key not in waiting}
-    for digest, due_at in _due_times(alias, engine, new, now).items():
+    for digest, due_at in _due_times(engine, new, now).items():
         yield new[digest], due_at
 
 
@@ -193,11 +190,7 @@ def _wanted(engine: Engine, notices: Sequence[Notice]) -> dict[str, Notice]:
 
 
 def _merged(
-    engine: Engine,
-    former: str,
-    item: Notice,
-    *,
-    is_heard: bool = False,
+    engine: Engine, former: str, item: Notice, *, is_heard: bool = False
 ) -> Submission.Kind:
     """
     Return what to tell an engine of a URL that waits as ``former``.
@@ -256,30 +249,27 @@ def _live(digests: Iterable[str]) -> SubmissionQuerySet:
     return submissions().filter(digest__in=list(digests), live=True)
 
 
-def _add(alias: str, engine: Engine, notices: Mapping[str, Notice], now: float) -> None:
+def _add(engine: Engine, notices: Mapping[str, Notice], now: float) -> None:
     """Add submissions, due now or once the interval since they were sent is over."""
-    due_at = _due_times(alias, engine, notices, now)
-    submissions().bulk_create(
-        (
-            Submission(
-                engine=alias,
-                url=item.url,
-                digest=digest,
-                host=item.host,
-                kind=item.kind,
-                section=item.section,
-                created_at=now,
-                due_at=due_at[digest],
-            )
-            for digest, item in notices.items()
-        ),
-        batch_size=ROWS,
-        ignore_conflicts=True,
+    due_at = _due_times(engine, notices, now)
+    rows = (
+        Submission(
+            engine=engine.alias,
+            url=item.url,
+            digest=digest,
+            host=item.host,
+            kind=item.kind,
+            section=item.section,
+            created_at=now,
+            due_at=due_at[digest],
+        )
+        for digest, item in notices.items()
     )
+    submissions().bulk_create(rows, batch_size=ROWS, ignore_conflicts=True)
 
 
 def _due_times(
-    alias: str, engine: Engine, notices: Mapping[str, Notice], now: float
+    engine: Engine, notices: Mapping[str, Notice], now: float
 ) -> dict[str, float]:
     """Return when each notice may be sent, by digest: now, or after its interval."""
     intervals = {
@@ -287,7 +277,7 @@ def _due_times(
         for digest, item in notices.items()
     }
     since = now - max(intervals.values(), default=0.0)
-    sent = sent_at(alias, list(notices), since) if notices else {}
+    sent = sent_at(engine.alias, list(notices), since) if notices else {}
     return {
         # A time in the future, of a clock that was ahead, counts as now.
         digest: max(now, min(now, sent.get(digest, 0.0)) + interval)
@@ -300,25 +290,19 @@ def sent_at(alias: str, digests: Sequence[str], since: float) -> dict[str, float
     rows = submissions().filter(digest__in=digests)
     last = Max(Coalesce("answered_at", "sent_at"))
     last_sent = rows.order_by().values_list("engine", "digest").annotate(last=last)
-    return {
-        digest: at
-        for engine, digest, at in last_sent
-        if engine == alias and at is not None and at > since
-    }
+    times = {digest: at for engine, digest, at in last_sent if engine == alias}
+    return {digest: at for digest, at in times.items() if at is not None and at > since}
 
 
 def next_due() -> float | None:
     """Return the seconds until something is due; None if nothing waits."""
     waiting = engine_states().filter(engine__in=list(engines())).with_first_due()
-    soonest: float | None = min(
-        (
-            max(state.first_due, state.paused_until, state.exhausted_until)
-            for state in waiting
-            if state.first_due is not None
-        ),
-        default=None,
-    )
-    return None if soonest is None else max(0.0, soonest - database_time(ledger()))
+    times = [
+        max(state.first_due, state.paused_until, state.exhausted_until)
+        for state in waiting
+        if state.first_due is not None
+    ]
+    return max(0.0, min(times) - database_time(ledger())) if times else None
 
 
 def prune() -> int:

@@ -112,7 +112,7 @@ def plan(
     rest = (outbox.notice(url, site, Kind.REQUESTED, section) for url, section in asked)
     for some in parts(rest):
         for alias in aliases:
-            for item, due_at in outbox.new_of(alias, some, now):
+            for item, due_at in outbox.new_of(engines()[alias], some, now):
                 place = alias, item.host
                 of_place = plans.setdefault(place, Plan(*place))
                 is_due = due_at <= now and place not in paused

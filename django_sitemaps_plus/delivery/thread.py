@@ -82,8 +82,7 @@ class _Due:
 
     def notify_in(self, seconds: float) -> None:
         """Notify engines in so many seconds, or sooner."""
-        at = time.monotonic() + max(_PAUSE, seconds)
-        self.notify_at = min(self.notify_at, at)
+        self.notify_at = min(self.notify_at, time.monotonic() + max(_PAUSE, seconds))
 
     def tell_in(self, seconds: float) -> None:
         """Tell apps in so many seconds, or sooner, if that may be."""

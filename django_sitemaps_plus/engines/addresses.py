@@ -82,12 +82,9 @@ class Target:
         if "@" in parts.netloc:
             raise ValueError("contains a user name or a password")
         path = parts.path if parts.path.startswith("/") else f"/{parts.path}"
-        target = cls(
-            scheme=parts.scheme,
-            host=parts.hostname,
-            port=_DEFAULT_PORTS[parts.scheme] if port is None else port,
-            path=f"{path}?{parts.query}" if parts.query else path,
-        )
+        path = f"{path}?{parts.query}" if parts.query else path
+        port = _DEFAULT_PORTS[parts.scheme] if port is None else port
+        target = cls(scheme=parts.scheme, host=parts.hostname, port=port, path=path)
         if target.scheme == "http" and not plain and not target.is_loopback:
             raise ValueError(f"uses plain http for {target.authority}, not https")
         return target
@@ -127,6 +124,5 @@ def is_private(host: str) -> bool:
         return "." not in name or name.endswith(_PRIVATE)
     if any(address in network for network in _WITH_IPV4):
         return is_private(str(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)))
-    if any(address in network for network in _RESERVED):
-        return True
-    return not address.is_global or address.is_multicast
+    is_reserved = any(address in network for network in _RESERVED)
+    return is_reserved or not address.is_global or address.is_multicast

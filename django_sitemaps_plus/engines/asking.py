@@ -45,12 +45,10 @@ def submit(engine: Engine, batch: Batch) -> Answer:
         text = engine.redact(_text_of(error))
         logger.error("Engine %r: %s", engine.alias, text)
         answer = Answer(outcome=Outcome.UNAVAILABLE, message=text)
-    return dataclasses.replace(
-        answer,
-        message=printable(engine.redact(answer.message)),
-        # Redacted before it is cut: half a secret would not be found.
-        excerpt=printable(engine.redact(answer.excerpt))[:EXCERPT],
-    )
+    message = printable(engine.redact(answer.message))
+    # Redacted before it is cut: half a secret would not be found.
+    excerpt = printable(engine.redact(answer.excerpt))[:EXCERPT]
+    return dataclasses.replace(answer, message=message, excerpt=excerpt)
 
 
 def verify(engine: Engine, origin: str, *, force: bool = False) -> CheckResult:
@@ -66,7 +64,7 @@ def verify(engine: Engine, origin: str, *, force: bool = False) -> CheckResult:
         raise
     except Exception as error:
         text = f"{engine.name} could not be verified: {_text_of(error)}"
-        return _problem(engine, text, "")
+        return _clean(engine, CheckResult.bad(text))
 
 
 def check_engine(
@@ -76,20 +74,16 @@ def check_engine(
     try:
         return [_clean(engine, one) for one in engine.check(origin, force=force)]
     except NoAnswer as error:
-        return [_problem(engine, str(error), error.fix)]
+        return [_clean(engine, CheckResult.bad(str(error), error.fix))]
     except Exception as error:
         problem = _text_of(error).rstrip(".")
         text = f"{engine.name} cannot be checked: {problem}."
-        return [_problem(engine, text, "Correct its class.")]
+        return [_clean(engine, CheckResult.bad(text, "Correct its class."))]
 
 
 def check_machine(engine: Engine) -> list[CheckResult]:
     """Return what is wrong on this machine, without asking anybody."""
     return [_clean(engine, one) for one in engine.check_machine()]
-
-
-def _problem(engine: Engine, text: str, fix: str) -> CheckResult:
-    return _clean(engine, CheckResult.bad(text, fix))
 
 
 def _clean(engine: Engine, result: CheckResult) -> CheckResult:

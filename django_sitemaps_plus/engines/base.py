@@ -356,9 +356,8 @@ class Engine(ABC):
 
         It is notified of URLs that somebody requested, whatever the options say.
         """
-        if section and section in self.exclude:
-            return False
-        if section and self.sections and section not in self.sections:
+        is_other = bool(self.sections) and section not in self.sections
+        if section and (is_other or section in self.exclude):
             return False
         return event not in EVENTS or not self.events or event in self.events
 
@@ -424,25 +423,18 @@ class Engine(ABC):
 
         ``details`` are further fields of the answer, or others in place of these.
         """
-        is_over = outcome == Outcome.ACCEPTED
-        fields = {
-            "status": response.status,
-            "excerpt": response.text,
-            "retry_after": None if is_over else response.retry_after,
-        }
+        fields: dict[str, Any] = {"status": response.status, "excerpt": response.text}
+        if outcome != Outcome.ACCEPTED:
+            fields["retry_after"] = response.retry_after
         return Answer(outcome=outcome, message=message, **{**fields, **details})
 
     def _exhausted(
         self, response: Response, what: str, wait: float | None = None
     ) -> Answer:
         """Return what is said where the quota of ``what`` is used up: nothing sent."""
-        return self._answer_to(
-            response,
-            Outcome.EXHAUSTED,
-            f"{self.name} accepts no more URLs: the quota of {what} is used up.",
-            retry_after=wait or RENEWED_IN,
-            is_unsent=True,
-        )
+        message = f"{self.name} accepts no more URLs: the quota of {what} is used up."
+        details = {"retry_after": wait or RENEWED_IN, "is_unsent": True}
+        return self._answer_to(response, Outcome.EXHAUSTED, message, **details)
 
     def _secrets(self) -> Iterable[str]:
         """Yield the values of the options that ``secret_option()`` declares."""

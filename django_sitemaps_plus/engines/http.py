@@ -110,9 +110,8 @@ class Response:
     def is_readable(self) -> bool:
         """Whether the body is text, and not encoded, which no request allows."""
         encoding = self.headers.get("content-encoding", "").strip().lower()
-        return not self.body or (
-            encoding in ("", "identity") and not _CONTROL.search(self.body)
-        )
+        is_encoded = encoding not in ("", "identity")
+        return not self.body or not (is_encoded or _CONTROL.search(self.body))
 
     @property
     def is_html(self) -> bool:
@@ -311,8 +310,7 @@ def _connect(
     for address in addresses:
         connection = connect(address, target.port, **options)
         # Half of the time for each address but the last: the next one may work.
-        share = 1.0 if address == addresses[-1] else 0.5
-        connection.timeout = share * clock.left
+        connection.timeout = clock.left * (1.0 if address == addresses[-1] else 0.5)
         try:
             with clock.stage("connection", "did not accept a connection"):
                 connection.connect()
@@ -530,6 +528,5 @@ def _has_error(said: object) -> bool:
     if not isinstance(said, str):
         return False
     text = _UNREAD.sub("", said.lower())
-    if _NO_SUCCESS.search(text):
-        return True
-    return bool(_ERROR.search(_IS_NOTHING.sub(" ", _NONE_OF.sub("none", text))))
+    named = _IS_NOTHING.sub(" ", _NONE_OF.sub("none", text))
+    return bool(_NO_SUCCESS.search(text) or _ERROR.search(named))

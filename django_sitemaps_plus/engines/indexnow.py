@@ -53,8 +53,6 @@ _LOCATION = re.compile(r"/[!-~]*")
 _THROTTLED_FOR = 600.0
 #: The least seconds that engines have been seen to take to fetch a new key file.
 _VALIDATED_IN = 120.0
-#: Seconds to fetch our own key file or robots.txt.
-VERIFY_TIMEOUT = 5.0
 
 #: Parts of Yandex's messages that concern the key or the host, not a URL.
 #: https://yandex.com/support/webmaster/en/indexnow/reference
@@ -120,8 +118,7 @@ class IndexNow(Engine):
     @property
     def service(self) -> str:
         """IndexNow, whichever participant it submits to; or an endpoint of its own."""
-        is_shared = _host(self.endpoint) in _PARTICIPANTS
-        return self.name if is_shared else self.endpoint
+        return self.name if _host(self.endpoint) in _PARTICIPANTS else self.endpoint
 
     def submit(self, batch: Batch) -> Answer:
         """
@@ -143,11 +140,9 @@ class IndexNow(Engine):
             if is_final:  # it counts; otherwise that of the first endpoint does
                 answers.reverse()
                 break
-        return dataclasses.replace(
-            answers[0],
-            message=" ".join(answer.message for answer in answers),
-            is_unsent=all(answer.is_unsent for answer in answers),
-        )
+        message = " ".join(answer.message for answer in answers)
+        is_unsent = all(answer.is_unsent for answer in answers)
+        return dataclasses.replace(answers[0], message=message, is_unsent=is_unsent)
 
     def files(self, host: str) -> Mapping[str, str]:
         """Return the key files of a host, including old ones: contents by name."""
@@ -177,15 +172,10 @@ class IndexNow(Engine):
         key = self._key_of(_host(origin))
         if not key:
             return CheckResult.bad(f"There is no key for {_host(origin)}.", CREATE_ONE)
-        result = own_files.check_key_file(
-            f"{origin}{self.key_location or f'/{key}.txt'}",
-            key,
-            old_keys=self.old_keys,
-            timeout=VERIFY_TIMEOUT,
-            force=force,
-        )
+        url, former = f"{origin}{self.key_location or f'/{key}.txt'}", self.old_keys
+        result = own_files.check_key_file(url, key, old_keys=former, force=force)
         if result.is_good and not force:
-            crawling = own_files.check_live_robots(origin, timeout=VERIFY_TIMEOUT)
+            crawling = own_files.check_live_robots(origin, timeout=own_files.TIMEOUT)
             result = result if crawling.is_good else crawling
         return result
 
@@ -278,10 +268,8 @@ class IndexNow(Engine):
             is_divisible = status != 400 or _NAMES_URLS in text
         elif outcome == Outcome.THROTTLED and wait is None:
             is_final, wait = not batch.throttled, _THROTTLED_FOR
-        answer = self._answer_to(
-            response, outcome, message, retry_after=wait, is_divisible=is_divisible
-        )
-        return answer, is_final
+        details = {"retry_after": wait, "is_divisible": is_divisible}
+        return self._answer_to(response, outcome, message, **details), is_final
 
     def _forbidden(
         self, name: str, response: http.Response, origin: str
@@ -292,9 +280,8 @@ class IndexNow(Engine):
         if not finding.is_good:
             problem = f"refuses the key (403). {finding.text} {finding.fix}"
             return f"{name} {problem} {_SEE}", True
-        if "UserForbid" in response.text:
-            return f"{name} {_STICKY} {_SEE}", False
-        return f"{name} {_KEY_FILE_IS_GOOD} {_SEE}", False
+        problem = _STICKY if "UserForbid" in response.text else _KEY_FILE_IS_GOOD
+        return f"{name} {problem} {_SEE}", False
 
 
 def _host(origin: str) -> str:

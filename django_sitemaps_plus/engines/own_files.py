@@ -22,6 +22,8 @@ from .base import CheckResult, TransportError
 
 #: https://www.indexnow.org/documentation: 8 to 128 of a-z, A-Z, 0-9 and "-".
 KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
+#: Seconds to fetch a key file, or robots.txt with it.
+TIMEOUT = 5.0
 _BOM = b"\xef\xbb\xbf"
 
 #: nginx's page of a 400, where Django was not asked.
@@ -30,22 +32,18 @@ _INCLUDE = 'include("django_sitemaps_plus.urls") at the root of the URLconf'
 
 
 def check_key_file(
-    url: str, key: str, *, old_keys: Sequence[str], timeout: float, force: bool
+    url: str, key: str, *, old_keys: Sequence[str], force: bool
 ) -> CheckResult:
     """Fetch a key file and compare it with the key; ``force`` allows any address."""
     try:
-        response = http.send("GET", url, timeout=timeout, plain=True, public=not force)
+        response = http.send("GET", url, timeout=TIMEOUT, plain=True, public=not force)
     except TransportError as error:
-        return CheckResult.bad(
-            f"The key file cannot be fetched. {error}", _unreachable_fix(error)
-        )
+        return _unreachable("The key file", error)
     if response.status != 200:
         return _refused(response)
     if response.flaw:
-        return CheckResult.bad(
-            f"The key file is incomplete. {response.flaw}",
-            "Serve a short file with the key and nothing else.",
-        )
+        fix = "Serve a short file with the key and nothing else."
+        return CheckResult.bad(f"The key file is incomplete. {response.flaw}", fix)
     if response.body != key.encode():
         return _different(response, key, old_keys)
     return CheckResult.good(f"The key file is at {url}.")
@@ -117,18 +115,20 @@ def _different(
 _ADDRESS = "the site's address (BASE_URL, or the tenant's domain)"
 
 
-def _unreachable_fix(error: TransportError) -> str:
-    """Return what to do where the site itself gives no answer at its address."""
-    if error.stage == "private":
-        return f"Set {_ADDRESS} to the public one, or use --force."
-    if error.stage == "name":
-        return f"Correct {_ADDRESS}, or the DNS records of its host."
-    if error.stage == "tls":
-        return (
-            "Give the server a certificate that is valid for this name today, and let "
-            "it send the whole chain."
-        )
-    return "Make the site reachable from this machine at its address."
+#: What to do where the site itself gives no answer, by the stage that failed.
+_FIXES = {
+    "private": f"Set {_ADDRESS} to the public one, or use --force.",
+    "name": f"Correct {_ADDRESS}, or the DNS records of its host.",
+    "tls": "Give the server a certificate that is valid for this name today, and let "
+    "it send the whole chain.",
+}
+
+
+def _unreachable(what: str, error: TransportError) -> CheckResult:
+    """Say that the site itself gives no answer at its address, and what to do."""
+    fix = "Make the site reachable from this machine at its address."
+    text = f"{what} cannot be fetched. {error}"
+    return CheckResult.bad(text, _FIXES.get(error.stage, fix))
 
 
 def check_live_robots(
@@ -149,10 +149,7 @@ def check_live_robots(
             public=not private,
         )
     except TransportError as error:
-        return CheckResult.bad(
-            f"robots.txt cannot be fetched. {error}",
-            _unreachable_fix(error),
-        )
+        return _unreachable("robots.txt", error)
     if response.status >= 500:
         return CheckResult.bad(
             f"robots.txt fails with status {response.status}, so crawlers stay "
@@ -160,8 +157,6 @@ def check_live_robots(
             "Check the site's log.",
         )
     if response.status == 200 and closed(groups := read(response.text)):
-        return CheckResult.bad(
-            f"The site's live robots.txt blocks {shut_out(groups)}.",
-            "Allow crawling in it, or use --force.",
-        )
+        problem = f"The site's live robots.txt blocks {shut_out(groups)}."
+        return CheckResult.bad(problem, "Allow crawling in it, or use --force.")
     return CheckResult.good("The site's live robots.txt allows crawling.")

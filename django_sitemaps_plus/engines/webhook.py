@@ -67,11 +67,8 @@ class Webhook(Engine):
     def submit(self, batch: Batch) -> Answer:
         """Send a batch, signed with its id and the time of the request."""
         body = json.dumps(_document(batch)).encode()
-        headers = {
-            "Content-Type": "application/json",
-            _ID: batch.id,
-            _HEADER: signature(self.secret, batch.id, int(time.time()), body),
-        }
+        signed = signature(self.secret, batch.id, int(time.time()), body)
+        headers = {"Content-Type": "application/json", _ID: batch.id, _HEADER: signed}
         response = http.send(
             "POST",
             self.url,

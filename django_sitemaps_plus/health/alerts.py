@@ -261,8 +261,7 @@ def _stored_alerts(section: SectionSource, row: Sums | None) -> Iterator[Alert]:
         text = gettext(
             "Section '%(name)s': %(count)s of its %(all)s pages were never built."
         )
-        counts = {"count": number(row.unbuilt), "all": number(row.pages)}
-        yield _of_section(name, text, fix=build, **counts)
+        yield _of_section(name, text, fix=build, count=row.unbuilt, all=row.pages)
     elif row.filled and not section.is_news:
         yield from _vanished(name, row)
     if not row.wrong and row.bad > get_settings().MAX_BAD * row.items:
@@ -270,9 +269,8 @@ def _stored_alerts(section: SectionSource, row: Sums | None) -> Iterator[Alert]:
             "Section '%(name)s': %(count)s of its %(all)s rows are left out, more than "
             "MAX_BAD allows."
         )
-        counts = {"count": number(row.bad), "all": number(row.items)}
         fix = f"manage.py check_sitemaps {name}" if is_audited() else ""
-        yield _of_section(name, text, fix=fix, **counts)
+        yield _of_section(name, text, fix=fix, count=row.bad, all=row.items)
     if row.lost:
         text = ngettext(
             "Section '%(name)s': the stored bytes of %(count)s page were missing or "
@@ -281,7 +279,7 @@ def _stored_alerts(section: SectionSource, row: Sums | None) -> Iterator[Alert]:
             "damaged within the last week, and were built again.",
             row.lost,
         )
-        yield _of_section(name, text, Alert.WARNING, count=number(row.lost))
+        yield _of_section(name, text, Alert.WARNING, count=row.lost)
 
 
 def _section_alerts(name: str, row: Sums) -> Iterator[Alert]:
@@ -307,34 +305,26 @@ def _vanished(name: str, row: Sums) -> Iterator[Alert]:
             "Section '%(name)s' lists %(count)s of last week's %(before)s URLs. Look "
             "at what it leaves out, or confirm it."
         )
-        counts = {"count": number(row.entries), "before": number(before)}
         fix = f"manage.py ping_sitemaps --confirm --section {name}"
-        yield _of_section(name, text, fix=fix, **counts)
+        yield _of_section(name, text, fix=fix, count=row.entries, before=before)
 
 
 def _of_section(
-    name: str, text: str, level: str = Alert.ERROR, fix: str = "", **values: str
+    name: str, text: str, level: str = Alert.ERROR, fix: str = "", **values: str | int
 ) -> Alert:
     """Return an alert of a section, or of all of them, with values in its text."""
-    return Alert(
-        subject=Alert.Subject.SECTIONS,
-        level=level,
-        name=name,
-        text=text % {"name": name, **values},
-        fix=fix,
-    )
+    shown = {n: v if isinstance(v, str) else number(v) for n, v in values.items()}
+    said, subject = text % {"name": name, **shown}, Alert.Subject.SECTIONS
+    return Alert(subject=subject, level=level, name=name, text=said, fix=fix)
 
 
 def _late_changes() -> Iterator[Alert]:
     if late := count_late_changes():
-        yield Alert(
-            subject=Alert.Subject.SECTIONS,
-            # Engines are not notified of what no page says.
-            level=Alert.ERROR if engines() else Alert.WARNING,
-            text=late_changes(late),
-            waiting=late,
-            fix="manage.py ping_sitemaps",
-        )
+        # Engines are not notified of what no page says.
+        level = Alert.ERROR if engines() else Alert.WARNING
+        text, fix = late_changes(late), "manage.py ping_sitemaps"
+        subject = Alert.Subject.SECTIONS
+        yield Alert(subject=subject, level=level, text=text, waiting=late, fix=fix)
 
 
 def count_late_changes() -> int:
@@ -458,9 +448,8 @@ def _failed(chosen: Collection[EngineHealth]) -> Iterator[Alert]:
         created_at__gte=since,
     )
     sums = rows.order_by("engine").values_list("engine")
-    for alias, count, first, pk in sums.annotate(
-        Count("pk"), Min("created_at"), Max("pk")
-    ):
+    found = sums.annotate(Count("pk"), Min("created_at"), Max("pk"))
+    for alias, count, first, pk in found:
         last = rows.filter(pk=pk).first()
         text = ngettext(
             "%(engine)s: %(count)s submission failed. The last one: %(message)s",
@@ -491,9 +480,8 @@ def _unknown() -> Iterator[Alert]:
 
 def _on_hold() -> Iterator[Alert]:
     rows = url_changes().filter(queued_at=None, on_hold=True).order_by("section")
-    for section, count, since in rows.values_list("section").annotate(
-        Count("pk"), Min("at")
-    ):
+    sums = rows.values_list("section").annotate(Count("pk"), Min("at"))
+    for section, count, since in sums:
         text = ngettext(
             "Section '%(section)s': %(count)s removed URL is on hold until you confirm "
             "it.",

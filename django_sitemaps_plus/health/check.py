@@ -34,9 +34,8 @@ def check(
     site, missing = Site.current().address(), [*missing_tables()]
     if site is not None:
         origin = str(site.origin)
-        robots = own_files.check_live_robots(
-            origin, timeout=CheckResult.TIMEOUT, private=force
-        )
+        seconds = CheckResult.TIMEOUT
+        robots = own_files.check_live_robots(origin, timeout=seconds, private=force)
         crawling = forced(robots) if force else robots
         looked = {_SITE: [crawling]}
         for alias in aliases:

@@ -52,15 +52,13 @@ def engine_block(one: EngineHealth) -> Block:
 def sitemap_block(alias: str, one: SitemapStatus) -> Block:
     """Return what an engine says of a sitemap."""
     submitted = ", ".join(f"{kind} {count:,}" for kind, count in one.submitted.items())
+    last_read = "not yet" if one.is_pending else _moment(one.last_downloaded)
     return (
         f"{alias} on {one.location}",
         [
             ("Problem", one.problem),
             ("Submitted", _moment(one.last_submitted)),
-            (
-                "Last read",
-                "not yet" if one.is_pending else _moment(one.last_downloaded),
-            ),
+            ("Last read", last_read),
             ("URLs", submitted),
             ("Errors", _count(one.errors)),
             ("Warnings", _count(one.warnings)),

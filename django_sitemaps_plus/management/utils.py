@@ -211,8 +211,7 @@ def _sites(
     if len(sites) > 1 and options.get("format") == "json":
         raise misused(f"--format json prints one object: say --site. {known_sites()}")
     names = [*options.get("sections", ()), *options.get("section", ())]
-    known = [site for site in sites if _has_sections(site, names)]
-    return known or sites[:1]
+    return [site for site in sites if _has_sections(site, names)] or sites[:1]
 
 
 def _has_sections(site: Site, names: Iterable[str]) -> bool:

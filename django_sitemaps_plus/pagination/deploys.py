@@ -15,12 +15,15 @@ run is compared once more.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple, TypeAlias
 
 from django.db.models import F, Q
+
+from django_sitemaps_plus.rendering.digest import definition
+from django_sitemaps_plus.sitemaps.sections import SectionSource
 
 from .models import Section
 from .queries import sections
@@ -113,9 +116,9 @@ def note_definition(pk: int, section: NewestCode, digest: str) -> None:
         row.update(digest_seen=now, digest_served=now)
 
 
-def note_in_use(digests: Mapping[str, str]) -> None:
+def note_in_use(sources: Iterable[SectionSource]) -> None:
     """Note, as a server or worker, the definition that it has of each section."""
-    due = []
+    digests, due = {one.name: definition(one).digest for one in sources}, []
     for row in sections().filter(name__in=list(digests)):
         digest = digests[row.name]
         if row.digest == digest:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps_plus.engines import asking, http, indexnow
+from django_sitemaps_plus.engines import asking, http, indexnow, own_files
 from django_sitemaps_plus.engines.base import Answer, Batch, OptionError, Outcome
 from django_sitemaps_plus.engines.indexnow import IndexNow
 from tests.support.fakes.faults import (
@@ -273,7 +273,7 @@ def test_a_key_file_that_does_not_end(
     site: FakeSite, fault: Any, found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if isinstance(fault, Slow):
-        monkeypatch.setattr(indexnow, "VERIFY_TIMEOUT", 1.0)
+        monkeypatch.setattr(own_files, "TIMEOUT", 1.0)
     site.fault = fault
     assert problem(site).startswith(found)
 

@@ -39,7 +39,7 @@ def retry(chosen: QuerySet[Submission]) -> int:
                     Notice(row.url, row.host, Submission.Kind(row.kind), row.section)
                     for row in some
                 ]
-                if added := put(notices, now, {alias: engine}):
+                if added := put(notices, now, [engine]):
                     states.update(paused_until=0)
                     done += added
                 former.delete()

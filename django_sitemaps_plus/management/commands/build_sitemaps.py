@@ -78,9 +78,8 @@ class Command(SitemapsCommand):
         """Work on each section; one sentence for each, errors at the end."""
         self.options = options
         sections, ledger = options["sections"], options["ledger"]
-        reconcile, enqueue, jobs = (
-            options[n] for n in ("reconcile", "enqueue", "jobs")
-        )
+        reconcile, enqueue = options["reconcile"], options["enqueue"]
+        jobs = options["jobs"]
         if options["deep"] and not reconcile:
             raise misused("--deep needs --reconcile.")
         if ledger and reconcile:
@@ -187,9 +186,8 @@ class Command(SitemapsCommand):
 
     def _print(self, done: SectionReport) -> None:
         start, ledger = f"Section {done.name!r}:", self.options["ledger"]
-        entries = ""
-        if done.entries is not None:
-            entries = f", {counted(done.entries, 'entry', 'entries')}"
+        number = done.entries
+        entries = "" if number is None else f", {counted(number, 'entry', 'entries')}"
         work = "" if ledger else f"; {done.changed} built, {done.unchanged} unchanged"
         if done.joined:
             work += f"; {done.joined} joined to others"

@@ -51,6 +51,11 @@ _QUOTA = (
     "Every URL is submitted again. Engines count them against quotas and against the "
     "site; IndexNow asks for URLs that changed, and for all only after a migration."
 )
+#: Options that may be given several times.
+_NAMES = {
+    "--engine": "only this engine, by its alias; may be given several times",
+    "--section": "only what happened in this section; may be given several times",
+}
 #: What the command may do in place of sending what is due.
 _MODES = {
     "--dry-run": "do everything but send: look changes up, rebuild pages, fill the "
@@ -73,18 +78,8 @@ class Command(SitemapsCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         add = parser.add_argument
-        add(
-            "--engine",
-            action="append",
-            default=[],
-            help="only this engine, by its alias; may be given several times",
-        )
-        add(
-            "--section",
-            action="append",
-            default=[],
-            help="only what happened in this section; may be given several times",
-        )
+        for name, text in _NAMES.items():
+            add(name, action="append", default=[], help=text)
         asked = parser.add_mutually_exclusive_group()
         asked.add_argument(
             "--url",
@@ -222,12 +217,8 @@ class Command(SitemapsCommand):
             alerts = [*attention.section_alerts(wrong), *attention.of_apps(names)]
             troubles = [alert.sentence for alert in attention.errors(alerts)]
         if self.as_json:
-            self.print_json(
-                refusal="",
-                lines=lines,
-                waiting=list(map(_waiting, waiting)),
-                troubles=troubles,
-            )
+            waits = list(map(_waiting, waiting))
+            self.print_json(refusal="", lines=lines, waiting=waits, troubles=troubles)
         else:
             self._table(lines, empty="No submission is due.")
             for one in waiting:
@@ -241,8 +232,7 @@ class Command(SitemapsCommand):
             if one.rejected or one.failed
         ]
         unsent = [_unsent(one) for one in waiting if one.is_failing]
-        problems = [_unread(unread), *rejected, *unsent, *troubles]
-        return " ".join(filter(None, problems))
+        return " ".join(filter(None, [_unread(unread), *rejected, *unsent, *troubles]))
 
     def _warn_of_holds(self) -> None:
         """Say before all else what waits for somebody's confirmation."""
@@ -256,9 +246,8 @@ class Command(SitemapsCommand):
         with override("en"):
             found = check(self.aliases, force=self.options["force"])
         if self.as_json:
-            self.print_json(
-                findings=[{"of": name, **asdict(one)} for name, one in found]
-            )
+            findings = [{"of": name, **asdict(one)} for name, one in found]
+            self.print_json(findings=findings)
         else:
             for name, one in found:
                 self.say(_checked(name, one), is_error=not one.is_good)
