@@ -30,7 +30,7 @@ from django_sitemaps_plus.pagination.deploys import (
 )
 from django_sitemaps_plus.pagination.models import Page, PageQuerySet, Section
 from django_sitemaps_plus.pagination.queries import ledger, pages, with_uppers
-from django_sitemaps_plus.prepared import Prepared, Slot, select
+from django_sitemaps_plus.prepared import Prepared, Slot
 from django_sitemaps_plus.rendering.digest import Definition, definition
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site
@@ -175,7 +175,7 @@ _SEEN = "upper", "first", "unassigned", "waits", "clock"
 def _read_query(*names: str) -> Any:
     rows = page_rows(Slot("site")).filter(**{name: Slot(name) for name in names})
     of_section = [f"section__{name}" for name in _attnames(Section)]
-    return select(rows.values_list(*_attnames(Page), *of_section, *_SEEN)[:1])
+    return rows.values_list(*_attnames(Page), *of_section, *_SEEN)[:1]
 
 
 _READ = Prepared(_read_query)

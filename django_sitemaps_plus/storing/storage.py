@@ -30,15 +30,7 @@ from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import parts
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger
-from django_sitemaps_plus.prepared import (
-    Prepared,
-    Slot,
-    Step,
-    listed,
-    select,
-    slots,
-    update,
-)
+from django_sitemaps_plus.prepared import Prepared, Slot, Step, listed, slots, update
 from django_sitemaps_plus.protocol.writers import URLSET_FOOTER, urlset_header
 from django_sitemaps_plus.rendering.listing import lastmods_of, listed_of, locations_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress
@@ -176,7 +168,7 @@ def _read_query(pages: int) -> Any:
     own = ExpressionWrapper(F("page_id"), BigIntegerField())
     rows = PageFile.objects.alias(own=own).filter(own__in=slots("page", pages))
     rows = rows.order_by("page_id", "part")
-    return select(rows.values_list("page_id", "checksum", *COLUMNS))
+    return rows.values_list("page_id", "checksum", *COLUMNS)
 
 
 _READ = Prepared(_read_query)
