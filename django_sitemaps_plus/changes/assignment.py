@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 from django.db import connections, transaction
 from django.db.models import F
@@ -43,15 +43,6 @@ def unassign(name: str, page: int) -> None:
     changes(name).filter(page=page).update(page=None)
 
 
-class _Row(NamedTuple):
-    """A change whose page is to be found."""
-
-    pk: int
-    key: str
-    upto: str | None
-    related: str
-
-
 @PLACEHOLDER_SITE.rendering()
 def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> bool:
     """
@@ -68,8 +59,8 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
     last = 0
     while time.monotonic() < deadline:
         waiting = changes(source.name).filter(page=None, pk__gt=last).order_by("pk")
-        values = waiting.values_list("pk", "key", "upto", "related")[:KEYS_AT_ONCE]
-        rows = [_Row(*row) for row in values]
+        values = waiting.values_list("pk", "key", "upto", "related", named=True)
+        rows: list[Any] = list(values[:KEYS_AT_ONCE])
         if not rows:
             return ticked or bool(last)
         bounds = bounds or Bounds.of(source, section)
@@ -94,7 +85,7 @@ def _write(
     bounds: Bounds,
     keys: Mapping[int, str],
     found: Mapping[str, int],
-    others: Sequence[_Row],
+    others: Sequence[Any],
 ) -> bool:
     """Assign keys to pages, unless a page was divided since the bounds were read."""
     by_page: dict[int, list[int]] = {}
@@ -120,7 +111,7 @@ def _write(
     return True
 
 
-def _concerned(source: SectionSource, row: _Row, bounds: Bounds) -> Iterable[int]:
+def _concerned(source: SectionSource, row: Any, bounds: Bounds) -> Iterable[int]:
     if not row.related:
         return bounds.crossed(row)
     keys = rows_concerned(source, row.related, row.key)
@@ -176,7 +167,7 @@ class Bounds:
             return bool(rows.update(next_number=F("next_number")))
         return bool(list(rows.select_for_update().values_list("pk")))
 
-    def is_single(self, row: _Row) -> bool:
+    def is_single(self, row: Any) -> bool:
         """Return whether a change is of one key."""
         return row.upto is None and not row.related and self.reads(row.key)
 
@@ -188,7 +179,7 @@ class Bounds:
         """Return the number of the page that owns each key."""
         return {key: self.numbers[index] for key, index in self.places(keys).items()}
 
-    def crossed(self, row: _Row) -> list[int]:
+    def crossed(self, row: Any) -> list[int]:
         """Return the numbers of the pages that a range crosses: all if not known."""
         if row.upto is None or not (self.reads(row.key) and self.reads(row.upto)):
             return self.numbers
