@@ -17,12 +17,7 @@ from django.db import DatabaseError, router
 from django.db.models import Model
 from django.db.models.signals import m2m_changed, post_save, pre_delete
 
-from django_sitemaps_plus.db import (
-    aliases_of,
-    locks_late,
-    no_queries,
-    refusing_queries,
-)
+from django_sitemaps_plus.db import aliases_of, locks_late, no_queries, refusing_queries
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.keys import Key

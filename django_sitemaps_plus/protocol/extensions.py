@@ -176,10 +176,7 @@ def _yes_no(value: object, field: str) -> str:
 
 
 def _relation(
-    tag: str,
-    value: object,
-    kind: type[Restriction | Platform],
-    legal: re.Pattern[str],
+    tag: str, value: object, kind: type[Restriction | Platform], legal: re.Pattern[str]
 ) -> str:
     """Return where a video may be played, or may not."""
     if value is None:

@@ -174,9 +174,7 @@ def _read_query(pages: int) -> Any:
 _READ = Prepared(_read_query)
 
 
-def read_each(
-    pages: Sequence[Page],
-) -> Iterator[tuple[Page, StoredBytes | None]]:
+def read_each(pages: Sequence[Page]) -> Iterator[tuple[Page, StoredBytes | None]]:
     """Yield pages, each with its bytes: some are read at a time, and only if wanted."""
     for some in parts(pages, PAGES_AT_ONCE):
         stored = read_all(some)
