@@ -21,13 +21,7 @@ from django_sitemaps_plus.exceptions import Busy
 from django_sitemaps_plus.pagination.bounds import bounds_of
 from django_sitemaps_plus.pagination.cutting import filled_to
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import (
-    lease,
-    ledger,
-    lost,
-    pages,
-    sections,
-)
+from django_sitemaps_plus.pagination.queries import lease, ledger, lost, pages, sections
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.listing import Listing, listing_of
 from django_sitemaps_plus.signals import changes_written
@@ -51,8 +45,7 @@ def join(source: SectionSource, site: SiteAddress) -> int:
     rows = list(found.order_by("position")) if can_store(source) else []
     runs = _runs(rows, filled_to(source.items_per_page))
     for first, *others in [run for run in runs if len(run) > 1]:
-        joining = _Joining(source, current, own, first, lambda: None, asked=False)
-        joining.others = others
+        joining = _Joining(source, current, own, first, others=others)
         try:
             ended += joining.join()
         except (OvertakenError, Busy):

@@ -58,7 +58,7 @@ def build_new(
             return []
         mine = {page.pk: page for page in claim.pages}
         rows = [mine[page.pk] for page in takewhile(lambda p: p.pk in mine, found)]
-        run = _NewPages(source, current, own, claim.pages[0], claim.renew, asked=False)
+        run = _NewPages(source, current, own, claim.pages[0], claim.renew)
         return run.build(rows)
 
 
