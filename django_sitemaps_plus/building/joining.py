@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from django.db import transaction
 from django.db.models import F
 
-from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.assignment import unassign
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.exceptions import Busy
@@ -101,8 +99,7 @@ class _Joining(Build):
         self, owner: str, writer: PageWriter, found: Sequence[Page]
     ) -> None:
         section = self.page.section
-        with transaction.atomic(using=ledger()):
-            now = self._lock()
+        with self._writing():
             # By the number others see that the boundaries are not those that they read.
             if sections().take_numbers(section, owner, 1) is None:
                 raise lost(section)
@@ -115,4 +112,3 @@ class _Joining(Build):
                 same.delete()
             for page in found:
                 unassign(self.source.name, page.number)
-            url_changes.write_events(self.source.name, self.events, now)

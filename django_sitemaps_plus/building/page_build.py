@@ -14,7 +14,8 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -276,25 +277,27 @@ class Build:
             for event in new
         ]
 
-    def _lock(self) -> float:
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
         """
-        Lock the section's events; return the time of those of this build.
+        Lock the section's events, and write those of this build, in one transaction.
 
-        And note the newest definition, in the same transaction: older code must not
-        find a page of a definition that it takes for no newer one.
+        And note the newest definition in it: older code must not find a page of a
+        definition that it takes for no newer one.
         """
-        url_changes.lock(self.source.name)
-        note_definition(self.page.section_id, self.page.section, self.current.digest)
-        return self.clock.now()
+        page, name = self.page, self.source.name
+        with transaction.atomic(using=ledger()):
+            url_changes.lock(name)
+            note_definition(page.section_id, page.section, self.current.digest)
+            now = self.clock.now()
+            yield
+            url_changes.write_events(name, self.events, now)
 
     # One page
 
     def _commit(self, writer: PageWriter) -> dict[str, Any]:
-        with transaction.atomic(using=ledger()):
-            now = self._lock()
-            values = self._write(self.page, writer, *self.taken.finishing())
-            url_changes.write_events(self.source.name, self.events, now)
-        return values
+        with self._writing():
+            return self._write(self.page, writer, *self.taken.finishing())
 
     def _is_lost(self, page: Page) -> bool:
         """Return whether a page was stored, and not as it was written."""
@@ -444,8 +447,7 @@ class Build:
         first: PageWriter,
         others: Sequence[PageWriter | None],
     ) -> None:
-        with transaction.atomic(using=ledger()):
-            now = self._lock()
+        with self._writing():
             taken = self.taken.finishing()
             self._write(self.page, first, *taken, version=self.page.version + 1)
             new_pages = split_after(self.page, owner, lowers)
@@ -454,4 +456,3 @@ class Build:
                     self._write(page, writer)
             # Of the other changes, that came since, the pages are looked for again.
             unassign(self.source.name, self.page.number)
-            url_changes.write_events(self.source.name, self.events, now)
