@@ -7,7 +7,7 @@ The rows' own database compares keys, except whole numbers, dates and decimals.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -69,7 +69,7 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
         keys = {row.pk: row.key for row in rows if bounds.is_single(row)}
         others = [row for row in rows if row.pk not in keys]
         found = bounds.pages(set(keys.values()))
-        write = partial(_write, source, bounds, keys, found, others)
+        write = partial(_write, bounds, keys, found, others)
         if retrying(ledger(), write):
             if len(rows) < KEYS_AT_ONCE:
                 return True
@@ -81,11 +81,7 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
 
 
 def _write(
-    source: SectionSource,
-    bounds: Bounds,
-    keys: Mapping[int, str],
-    found: Mapping[str, int],
-    others: Sequence[Any],
+    bounds: Bounds, keys: dict[int, str], found: dict[str, int], others: Sequence[Any]
 ) -> bool:
     """Assign keys to pages, unless a page was divided since the bounds were read."""
     by_page: dict[int, list[int]] = {}
@@ -95,13 +91,13 @@ def _write(
         if not bounds.lock():
             return False
         for page, ids in by_page.items():
-            changes(source.name).filter(pk__in=ids).update(page=page)
+            changes(bounds.source.name).filter(pk__in=ids).update(page=page)
         if wrong := bounds.in_error.intersection(by_page):
             # What was saved since may correct them.
             pages().filter(section=bounds.section, number__in=wrong).mark()
         if others:
             # Ranges cross pages, and the rows of pages depend on an object.
-            found_of = [_concerned(source, row, bounds) for row in others]
+            found_of = [_concerned(row, bounds) for row in others]
             numbers = set[int]().union(*found_of)
             marked = pages().filter(section=bounds.section)
             if len(numbers) < len(bounds.numbers):
@@ -111,10 +107,10 @@ def _write(
     return True
 
 
-def _concerned(source: SectionSource, row: Any, bounds: Bounds) -> Iterable[int]:
+def _concerned(row: Any, bounds: Bounds) -> Iterable[int]:
     if not row.related:
         return bounds.crossed(row)
-    keys = rows_concerned(source, row.related, row.key)
+    keys = rows_concerned(bounds.source, row.related, row.key)
     if keys is None:
         return bounds.numbers
     return set(bounds.pages(key for key in keys if bounds.reads(key)).values())
@@ -124,8 +120,9 @@ def _concerned(source: SectionSource, row: Any, bounds: Bounds) -> Iterable[int]
 class Bounds:
     """The pages of a section in the order of their keys, and their lower bounds."""
 
-    database: str
+    source: SectionSource
     key: Key
+    database: str
     section: Section
     #: Counts up when a page is divided.
     next_number: int
@@ -156,7 +153,7 @@ class Bounds:
         numbers = [number for number, *_ in rows]
         errors = frozenset(number for number, *_, error in rows if error)
         database = database_of(source.sitemap.items())
-        return cls(database, key, section, rows[0][2], numbers, lowers, errors)
+        return cls(source, key, database, section, rows[0][2], numbers, lowers, errors)
 
     def lock(self) -> bool:
         """Keep pages from being divided; False if one was since these were read."""
