@@ -12,13 +12,7 @@ from typing import Final
 
 from .errors import EntryError, PageFull
 from .extensions import MEDIA
-from .limits import (
-    CHANGEFREQS,
-    MAX_BYTES,
-    MAX_ENTRIES,
-    MAX_INDEX_ENTRIES,
-    PRIORITY,
-)
+from .limits import CHANGEFREQS, MAX_BYTES, MAX_ENTRIES, MAX_INDEX_ENTRIES, PRIORITY
 from .markup import day_or_time, escape, escaped_address
 from .values import decimal_text, matches
 

@@ -46,11 +46,7 @@ def gathered(
 
 
 def page(
-    request: HttpRequest,
-    page: str,
-    *,
-    ending: str = "xml",
-    gz: bool = False,
+    request: HttpRequest, page: str, *, ending: str = "xml", gz: bool = False
 ) -> HttpResponseBase:
     """``/sitemap-<section>-<page>.xml``: one page of a section."""
     name, _, text = page.rpartition("-")
