@@ -17,14 +17,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from django.db import connections
-from django.db.models import (
-    BigIntegerField,
-    Exists,
-    ExpressionWrapper,
-    F,
-    OuterRef,
-    QuerySet,
-)
+from django.db.models import BigIntegerField, Exists, ExpressionWrapper, F, OuterRef
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import parts
@@ -131,11 +124,6 @@ def entries_header(media: Collection[str]) -> bytes:
 _header = lru_cache(maxsize=64)(urlset_header)
 
 
-def files() -> QuerySet[PageFile]:
-    """Return the stored pieces, in the database for writing."""
-    return PageFile.objects.using(ledger())
-
-
 def read_bytes(page: Page, checksum: str) -> StoredBytes | None:
     """Return the bytes of a page's version; None if they are missing or damaged."""
     known, stored = page.stored
@@ -224,10 +212,11 @@ def write_all(versions: Sequence[tuple[Page, str, StoredBytes]]) -> None:
     To be called in the transaction that writes their rows. Of a new page a stray piece
     may be stored.
     """
-    files().filter(page__in=[page.pk for page, *_ in versions]).delete()
+    files = PageFile.objects.using(ledger())
+    files.filter(page__in=[page.pk for page, *_ in versions]).delete()
     is_small = connections[ledger()].vendor == "mysql"
     rows = [row for given in versions for row in _pieces(*given, is_small=is_small)]
-    files().bulk_create(rows, batch_size=1 if is_small else None)
+    files.bulk_create(rows, batch_size=1 if is_small else None)
 
 
 def _pieces(
