@@ -29,7 +29,6 @@ from django_sitemaps_plus.pagination.queries import (
     pages,
     sections,
 )
-from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 
@@ -121,7 +120,6 @@ class Bounds:
     """The pages of a section in the order of their keys, and their lower bounds."""
 
     source: SectionSource
-    key: Key
     database: str
     section: Section
     #: Counts up when a page is divided.
@@ -139,10 +137,9 @@ class Bounds:
 
         Raises ``Busy`` if they are damaged: the section is divided anew.
         """
-        key = source.key
-        if key is None:
+        if source.key is None:
             return None
-        filled = {"section__filled": True, "section__key": key.signature}
+        filled = {"section__filled": True, "section__key": source.signature}
         columns = "number", "lower", "section__next_number", "error"
         rows = list(ordered(section).filter(**filled).values_list(*columns))
         if not rows:
@@ -153,7 +150,7 @@ class Bounds:
         numbers = [number for number, *_ in rows]
         errors = frozenset(number for number, *_, error in rows if error)
         database = database_of(source.sitemap.items())
-        return cls(source, key, database, section, rows[0][2], numbers, lowers, errors)
+        return cls(source, database, section, rows[0][2], numbers, lowers, errors)
 
     def lock(self) -> bool:
         """Keep pages from being divided; False if one was since these were read."""
@@ -170,7 +167,7 @@ class Bounds:
 
     def reads(self, key: str) -> bool:
         """Return whether a key can be read: older code may write another kind."""
-        return self.key.read(key) is not None
+        return self.source.paged_by.read(key) is not None
 
     def pages(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the number of the page that owns each key."""
@@ -186,6 +183,7 @@ class Bounds:
     def places(self, keys: Iterable[str]) -> dict[str, int]:
         """Return how many lower bounds are at or before each key."""
         try:
-            return count_lower_bounds(self.key, self.database, keys, self.lowers)
+            key = self.source.paged_by
+            return count_lower_bounds(key, self.database, keys, self.lowers)
         except DamagedError:
             divide_anew(self.section)
