@@ -357,12 +357,8 @@ def _refuse_unknown(given: Mapping[Any, Any]) -> None:
 
 def _kinds() -> list[type[AppSettings]]:
     """Return the classes of the settings of the core and of the installed apps."""
-    return [Settings, *filter(None, (_kind_of(one) for _, one in hooks.modules()))]
-
-
-def _kind_of(module: Any) -> Any:
-    """Return the class of the settings that a module of hooks declares, if any."""
-    return getattr(module, "Settings", None)
+    kinds = (getattr(module, "Settings", None) for _, module in hooks.modules())
+    return [Settings, *filter(None, kinds)]
 
 
 def _app_with(name: str) -> str:
@@ -373,7 +369,7 @@ def _app_with(name: str) -> str:
         if not module.ispkg or find_spec(path) is None:
             continue
         # Of an app that is not installed this imports no models.
-        kind = _kind_of(import_module(path))
+        kind = getattr(import_module(path), "Settings", None)
         if kind and name in [item.name for item in dataclasses.fields(kind)]:
             return module.name
     return ""

@@ -125,8 +125,7 @@ def _page_number(request: HttpRequest, sources: Sequence[SectionSource]) -> int:
     except ValueError as error:
         raise Http404(f"No page '{text}'") from error
     # A class that makes its pages itself says it when it is asked for this one.
-    counted = [found for found in sources if not found.hook]
-    if not all(1 <= number <= found.position_pages for found in counted):
+    if not all(one.hook or 1 <= number <= one.position_pages for one in sources):
         raise Http404(f"Page {text} empty")
     return number
 

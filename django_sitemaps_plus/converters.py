@@ -35,29 +35,13 @@ def register(name: str, regex: str, knows: Callable[[str], bool]) -> None:
     register_converter(converter, f"sitemaps_plus_{name}")
 
 
-class PageConverter:
-    """The name of a registered section, a hyphen and digits."""
-
-    regex = r"[\w-]+-[0-9]+"
-
-    def to_python(self, value: str) -> tuple[str, str]:
-        """Return name and digits; ``ValueError`` lets the next pattern try."""
-        name, _, number = value.rpartition("-")
-        try:
-            # "news-2" may be a section beside "news".
-            is_page = registry.has(name) and not registry.has(value)
-        except ConfigurationError:
-            is_page = False  # the view of a section says what is wrong
-        if not is_page:
-            raise ValueError(value)
-        return name, number
-
-    def to_url(self, value: tuple[str, int] | str) -> str:
-        """Return the part of the address that names a page."""
-        return value if isinstance(value, str) else f"{value[0]}-{value[1]}"
+def _is_page(name: str) -> bool:
+    """Return whether a name is a section's, a hyphen and digits."""
+    # "news-2" may be a section beside "news".
+    return registry.has(name.rpartition("-")[0]) and not registry.has(name)
 
 
-register_converter(PageConverter, "sitemaps_plus_page")
+register("page", r"[\w-]+-[0-9]+", _is_page)
 register("section", r"[\w-]+", registry.has)
 
 

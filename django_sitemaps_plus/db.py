@@ -12,7 +12,7 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial, wraps
 from itertools import islice
@@ -96,22 +96,6 @@ class Stopwatch:
         """Ask a database what time it is."""
         asked = time.monotonic()
         return cls(database_time(using), asked)
-
-    @classmethod
-    def of_rows(
-        cls, using: str, read: Callable[[], list[Sequence[Any]]]
-    ) -> tuple[list[Sequence[Any]], Stopwatch]:
-        """
-        Read rows that end with ``DatabaseTime``; return them, and the clock since then.
-
-        Without rows it is this host's clock.
-        """
-        asked, started_at = time.monotonic(), time.time()
-        rows = read()
-        # SQLite lies on this host, and its own clock counts in milliseconds.
-        if rows and connections[using].vendor != "sqlite":
-            started_at = float(rows[0][-1])
-        return rows, cls(started_at, asked)
 
     def now(self) -> float:
         """Return what time it is at the database, or a little later."""

@@ -52,9 +52,7 @@ class UnusableError(SitemapsPlusError):
 class NotReady(SitemapsPlusError):
     """What was asked for is being built; ask again in ``retry_after`` seconds."""
 
-    def __init__(self, message: str, retry_after: int = 5) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
+    retry_after = 5
 
 
 class Filling(NotReady):

@@ -138,7 +138,7 @@ def _savepoints() -> Iterator[None]:
 def _attempts(
     name: str,
     *args: Any,
-    read: Callable[[Any], Any] | None = None,
+    read: Callable[[Any], Any] = lambda result: result,
     within: Callable[[], AbstractContextManager[None]] = _savepoints,
     **kwargs: Any,
 ) -> list[Any]:
@@ -151,8 +151,7 @@ def _attempts(
     for app, function in _functions(name):
         try:
             with within():
-                result = function(*args, **kwargs)
-                result = result if read is None else read(result)
+                result = read(function(*args, **kwargs))
         except Exception:
             # Another app's code may raise whatever it likes.
             logger.exception(_FAILED, name, app)

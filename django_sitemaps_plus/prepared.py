@@ -43,11 +43,6 @@ def listed(name: str, values: Collection[Any]) -> tuple[int, dict[str, Any]]:
     return count, {f"{name}{number}": value for number, value in enumerate(found)}
 
 
-def select(rows: QuerySet[Any]) -> Any:
-    """Return what is compiled of a ``values_list``."""
-    return rows.query
-
-
 def update(rows: QuerySet[Any], **values: Any) -> Any:
     """Return what is compiled of an update."""
     query: Any = rows.query.chain(sql.UpdateQuery)
@@ -78,7 +73,11 @@ def insert(model: type[Model], count: int) -> Any:
 
 
 class Prepared:
-    """A statement by the function that returns its query: see ``select`` and others."""
+    """
+    A statement, by the function that returns what is compiled.
+
+    A ``values_list``, or what ``update`` and others return.
+    """
 
     def __init__(self, query: Callable[..., Any]) -> None:
         self._query = query
@@ -86,7 +85,7 @@ class Prepared:
 
     def rows(self, using: str, *shape: Any, **values: Any) -> list[Sequence[Any]]:
         """
-        Return the rows of a ``select``, with their values as the ORM gives them.
+        Return the rows of a ``values_list``, with their values as the ORM gives them.
 
         ``shape`` is given to the function: what the statement itself depends on.
         """
@@ -127,7 +126,9 @@ class Prepared:
         return text, given, converters
 
     def _compile(self, connection: Any, shape: Any) -> tuple[str, Any, Any]:
-        compiler = self._query(*shape).get_compiler(connection=connection)
+        made = self._query(*shape)
+        query = made.query if isinstance(made, QuerySet) else made
+        compiler = query.get_compiler(connection=connection)
         # Those of an insert are several, one here, and nothing is selected.
         made = compiler.as_sql()
         [(text, params)] = made if isinstance(made, list) else [made]

@@ -11,23 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from django.db import transaction
 from django.db.models import F
 
-from django_sitemaps_plus.changes import url_changes
 from django_sitemaps_plus.changes.assignment import unassign
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.exceptions import Busy
 from django_sitemaps_plus.pagination.bounds import bounds_of
 from django_sitemaps_plus.pagination.cutting import filled_to
 from django_sitemaps_plus.pagination.models import Page
-from django_sitemaps_plus.pagination.queries import (
-    lease,
-    ledger,
-    lost,
-    pages,
-    sections,
-)
+from django_sitemaps_plus.pagination.queries import lease, ledger, lost, pages, sections
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.listing import Listing, listing_of
 from django_sitemaps_plus.signals import changes_written
@@ -51,8 +43,7 @@ def join(source: SectionSource, site: SiteAddress) -> int:
     rows = list(found.order_by("position")) if can_store(source) else []
     runs = _runs(rows, filled_to(source.items_per_page))
     for first, *others in [run for run in runs if len(run) > 1]:
-        joining = _Joining(source, current, own, first, lambda: None, asked=False)
-        joining.others = others
+        joining = _Joining(source, current, own, first, others=others)
         try:
             ended += joining.join()
         except (OvertakenError, Busy):
@@ -108,8 +99,7 @@ class _Joining(Build):
         self, owner: str, writer: PageWriter, found: Sequence[Page]
     ) -> None:
         section = self.page.section
-        with transaction.atomic(using=ledger()):
-            now = self._lock()
+        with self._writing():
             # By the number others see that the boundaries are not those that they read.
             if sections().take_numbers(section, owner, 1) is None:
                 raise lost(section)
@@ -122,4 +112,3 @@ class _Joining(Build):
                 same.delete()
             for page in found:
                 unassign(self.source.name, page.number)
-            url_changes.write_events(self.source.name, self.events, now)

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from django.db import transaction
-
 from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.pagination.bounds import bounds_of, refuse_disorder
 from django_sitemaps_plus.pagination.deploys import is_outdated
@@ -58,7 +56,7 @@ def build_new(
             return []
         mine = {page.pk: page for page in claim.pages}
         rows = [mine[page.pk] for page in takewhile(lambda p: p.pk in mine, found)]
-        run = _NewPages(source, current, own, claim.pages[0], claim.renew, asked=False)
+        run = _NewPages(source, current, own, claim.pages[0], claim.renew)
         return run.build(rows)
 
 
@@ -96,8 +94,7 @@ class _NewPages(Build):
         Return what was written of each page.
         """
         written: list[dict[str, Any]] = []
-        with transaction.atomic(using=ledger()):
-            self._lock()
+        with self._writing():
             for page, writer in built:
                 values = self._values(writer, page)
                 if not pages().write(page, **values):

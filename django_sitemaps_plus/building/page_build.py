@@ -14,7 +14,8 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -121,8 +122,9 @@ class Build:
     current: Definition
     site: SiteAddress
     page: Page
-    progress: Callable[[], object]
-    asked: bool
+    progress: Callable[[], object] = lambda: None
+    #: Whether a request waits for it.
+    asked: bool = False
     #: The page's changes, which were read before its rows.
     taken: Taken = field(default_factory=Taken)
     #: What is stored of the page; None if it was never built, or its bytes are lost.
@@ -154,7 +156,7 @@ class Build:
         values = retrying(ledger(), lambda: self._commit(writer))
         self._log_done([writer])
         note(self.page, values)
-        return self._built(self.page, writer)
+        return Served(self.page, writer.stored, writer.checksum, self.page.changed_at)
 
     def _begin(self) -> None:
         """Read what is stored, and then what time it is: rows are read later."""
@@ -275,36 +277,31 @@ class Build:
             for event in new
         ]
 
-    def _lock(self) -> float:
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
         """
-        Lock the section's events; return the time of those of this build.
+        Lock the section's events, and write those of this build, in one transaction.
 
-        And note the newest definition, in the same transaction: older code must not
-        find a page of a definition that it takes for no newer one.
+        And note the newest definition in it: older code must not find a page of a
+        definition that it takes for no newer one.
         """
-        url_changes.lock(self.source.name)
-        note_definition(self.page.section_id, self.page.section, self.current.digest)
-        return self.clock.now()
+        page, name = self.page, self.source.name
+        with transaction.atomic(using=ledger()):
+            url_changes.lock(name)
+            note_definition(page.section_id, page.section, self.current.digest)
+            now = self.clock.now()
+            yield
+            url_changes.write_events(name, self.events, now)
 
     # One page
 
     def _commit(self, writer: PageWriter) -> dict[str, Any]:
-        with transaction.atomic(using=ledger()):
-            now = self._lock()
-            values = self._write(self.page, writer, *self.taken.finishing())
-            url_changes.write_events(self.source.name, self.events, now)
-        return values
-
-    def _is_stored(self, writer: PageWriter, page: Page) -> bool:
-        """Return whether what was written is stored, with the site's address."""
-        if page.pk != self.page.pk or self.former is None:
-            return False
-        same = self.former.origin == self.site.base
-        return same and writer.checksum == page.checksum
+        with self._writing():
+            return self._write(self.page, writer, *self.taken.finishing())
 
     def _is_lost(self, page: Page) -> bool:
         """Return whether a page was stored, and not as it was written."""
-        return bool(page.pk == self.page.pk and page.checksum and self.former is None)
+        return bool(page.checksum and self.former is None)
 
     def _write(
         self, page: Page, writer: PageWriter, *others: Step, **more: Any
@@ -318,7 +315,9 @@ class Build:
         if "checksum" in values:
             values.pop("version", None)
         version = page, writer.checksum, writer.stored
-        is_stored = self._is_stored(writer, page)
+        is_same = self.former is not None and self.former.origin == self.site.base
+        # A new page has no checksum.
+        is_stored = is_same and writer.checksum == page.checksum
         # Of a page that was never built there is nothing to overwrite.
         is_over = page.checksum and not is_stored
         over = storage.overwriting(*version) if is_over else []
@@ -329,10 +328,6 @@ class Build:
         if not (is_stored or any(done[: len(over)])):
             storage.write_all([version])
         return values
-
-    def _built(self, page: Page, writer: PageWriter) -> Served[Page]:
-        """Return what is served of a page that was built."""
-        return Served(page, writer.stored, writer.checksum, page.changed_at)
 
     def _values(self, writer: PageWriter, page: Page) -> dict[str, Any]:
         """Return what is to be written of a page that was built."""
@@ -401,7 +396,8 @@ class Build:
             commit = partial(self._commit_split, owner, lowers, first, writers)
             retrying(ledger(), commit)
         self._log_done([first, *filter(None, writers)])
-        return self._built(reload(self.page.pk), first)
+        page = reload(self.page.pk)
+        return Served(page, first.stored, first.checksum, page.changed_at)
 
     def _write_pieces(
         self, page: Page, at: Sequence[KeyValue], owner: str
@@ -451,8 +447,7 @@ class Build:
         first: PageWriter,
         others: Sequence[PageWriter | None],
     ) -> None:
-        with transaction.atomic(using=ledger()):
-            now = self._lock()
+        with self._writing():
             taken = self.taken.finishing()
             self._write(self.page, first, *taken, version=self.page.version + 1)
             new_pages = split_after(self.page, owner, lowers)
@@ -461,4 +456,3 @@ class Build:
                     self._write(page, writer)
             # Of the other changes, that came since, the pages are looked for again.
             unassign(self.source.name, self.page.number)
-            url_changes.write_events(self.source.name, self.events, now)

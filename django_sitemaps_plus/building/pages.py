@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from django.db import Error as DatabaseError
 from django.db import connections
@@ -54,6 +54,8 @@ from django_sitemaps_plus.storing.freshness import (
 from .page_build import Build, OvertakenError, can_store, reload
 from .page_writer import PageWriter
 
+Progress = Callable[[], object]
+
 logger = logging.getLogger("django_sitemaps_plus")
 
 #: Seconds for which the builder of a page keeps others from building it; it renews that
@@ -84,7 +86,7 @@ def serve(
     process builds the page, and whatever the rows or their database raise.
     """
     try:
-        return _serve(source, page, site, asked=asked)
+        return Serving(source, site, asked).serve(page)
     except DatabaseError as error:
         connection = connections[ledger()]
         # Where the ledger's own connection is lost, it is not asked for another.
@@ -107,38 +109,6 @@ def serve(
     except Exception as error:
         note_raised(page, error)
         raise
-
-
-def _serve(
-    source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
-) -> Served[Page]:
-    if not can_store(source):
-        return _fresh(source, page) or build(source, page, site)
-    rows = source.database
-    if remembers(rows, source.name):
-        write_remembered(rows)
-        page = reload(page.pk)
-    taken, ticks = None, definition(source).ticks
-    if source.key is not None and (page.unassigned or ticks):
-        taken = None if ticks else _only_own(source, page)
-        if taken is None and assign(source, page.section):
-            page = reload(page.pk)
-    fresh = _fresh(source, page)
-    if fresh is not None:
-        return fresh
-    for _ in range(2):
-        with claimed(page) as claim:
-            if claim is not None:
-                return _build_or_former(source, page, site, claim, taken, asked=asked)
-        taken = None
-        # Another one is building it, or has done so since it was read.
-        page = reload(page.pk)
-        fresh = _fresh(source, page)
-        if fresh is not None:
-            return fresh
-        if page.claimed_until > time.time():
-            break
-    return _former(page) or _wait(source, page, site, asked=asked)
 
 
 def _only_own(source: SectionSource, page: Page) -> Taken | None:
@@ -165,10 +135,6 @@ def _only_own(source: SectionSource, page: Page) -> Taken | None:
             if is_before or is_behind:
                 return None
     return taken_of(rows)
-
-
-def _fresh(source: SectionSource, page: Page) -> Served[Page] | None:
-    return stored_version(page) if is_fresh(source, page, time.time()) else None
 
 
 def stored_version(page: Page) -> Served[Page] | None:
@@ -245,111 +211,134 @@ def claimed_new(found: Sequence[Page]) -> AbstractContextManager[Claim | None]:
     return Claim(rows, owner) if rows else nullcontext()
 
 
-def _build_or_former(
-    source: SectionSource,
-    page: Page,
-    site: SiteAddress,
-    claim: Claim,
-    taken: Taken | None = None,
-    *,
-    asked: bool,
-) -> Served[Page]:
-    """Build a page and return it, or its former bytes where it cannot be built."""
-    try:
-        age = time.time() - page.verified_at
-        if page.error and 0 <= age < hold(definition(source), page.failures):
-            # That was found out a while ago.
-            raise TooManyBadRows(page.error)
-        built = build(
-            source, page, site, taken=taken, progress=claim.renew, asked=asked
-        )
-        claim.is_over = built.changed_at is not None and not built.page.claimed_by
-        return built
-    except (TooManyBadRows, Busy) as error:
-        page = reload(page.pk)
-        former = _former(page) if isinstance(error, Busy) else stored_version(page)
-        if former is None:
-            raise
-        return former
-    except ConfigurationError as error:
-        # Such as rows that come twice since somebody's data changed.
-        former = stored_version(page)
-        kept = " The page keeps its former bytes." if former else ""
-        note_error(page, f"{error}{kept}")
-        if former is None:
-            raise
-        return replace(former, page=reload(page.pk))
+@dataclass(frozen=True)
+class Serving:
+    """Who serves a section's pages; ``asked`` tells that a request waits for them."""
 
+    source: SectionSource
+    site: SiteAddress
+    asked: bool = False
 
-def build(
-    source: SectionSource,
-    page: Page,
-    site: SiteAddress,
-    *,
-    taken: Taken | None = None,
-    progress: Callable[[], object] = lambda: None,
-    asked: bool = False,
-) -> Served[Page]:
-    """
-    Build a page, and store it where that can be; split it if it has grown too large.
-
-    ``taken`` are its changes, if they were read with it. ``progress`` is called again
-    and again while rows are read; ``asked`` tells that a request waits for it.
-
-    Raises ``TooManyBadRows``, with which the former bytes stay published, and ``Busy``
-    if others are always faster.
-    """
-    own = Site.current().stored_address(site).with_scheme(source.sitemap.protocol)
-    current = definition(source)
-    for _ in range(_TRIES):
-        if not can_store(source) or is_outdated(page.section, current.digest):
-            return _build_unstored(source, page, own)
-        if taken is None:
-            taken = take(source.name, page.number) if page.waits else Taken()
-        run = Build(source, current, own, page, progress, asked, taken)
-        try:
-            built = run.run()
-        except OvertakenError:
-            page, taken = reload(page.pk), None
-            continue
-        if run.events:
-            changes_written.send(None)
-        return built
-    raise Busy(f"The page {page} is being built by others.")
-
-
-def _build_unstored(
-    source: SectionSource, page: Page, site: SiteAddress
-) -> Served[Page]:
-    """Build a page to be sent; nothing of it is stored or reported."""
-    writer = PageWriter(source, site)
-    lower, upper = bounds_of(source, page)
-    if writer.run(lower, upper) is not None:
-        raise Busy(f"The page {page} has to be split.")
-    if writer.is_too_bad:
-        raise TooManyBadRows(writer.reader.tally.too_many(writer.items, str(page)))
-    return Served(page, writer.stored, writer.checksum, None)
-
-
-def _wait(
-    source: SectionSource, page: Page, site: SiteAddress, *, asked: bool
-) -> Served[Page]:
-    """Wait for another process's page; as a request briefly, and only one of all."""
-    busy = Busy(f"The page {page} is being built.")
-    aliases = {ledger(), source.database}
-    if any(connections[alias].in_atomic_block for alias in aliases):
-        raise busy
-    with waiting(busy, WAIT if asked else PATIENCE, asked=asked) as until:
-        while time.monotonic() < until:
-            time.sleep(_POLL)
+    def serve(self, page: Page) -> Served[Page]:
+        """Return the bytes of a page, built if missing or stale: see ``serve``."""
+        source = self.source
+        if not can_store(source):
+            return self._fresh(page) or self.build(page)
+        rows = source.database
+        if remembers(rows, source.name):
+            write_remembered(rows)
             page = reload(page.pk)
-            found = stored_version(page)
-            if found is not None:
-                return found
+        taken, ticks = None, definition(source).ticks
+        if source.key is not None and (page.unassigned or ticks):
+            taken = None if ticks else _only_own(source, page)
+            if taken is None and assign(source, page.section):
+                page = reload(page.pk)
+        fresh = self._fresh(page)
+        if fresh is not None:
+            return fresh
+        for _ in range(2):
             with claimed(page) as claim:
                 if claim is not None:
-                    return _build_or_former(source, page, site, claim, asked=asked)
-    raise busy
+                    return self._build_or_former(page, claim, taken)
+            taken = None
+            # Another one is building it, or has done so since it was read.
+            page = reload(page.pk)
+            fresh = self._fresh(page)
+            if fresh is not None:
+                return fresh
+            if page.claimed_until > time.time():
+                break
+        return _former(page) or self._wait(page)
+
+    def _fresh(self, page: Page) -> Served[Page] | None:
+        is_now = is_fresh(self.source, page, time.time())
+        return stored_version(page) if is_now else None
+
+    def _build_or_former(
+        self, page: Page, claim: Claim, taken: Taken | None = None
+    ) -> Served[Page]:
+        """Build a page and return it, or its former bytes where it cannot be built."""
+        try:
+            age = time.time() - page.verified_at
+            if page.error and 0 <= age < hold(definition(self.source), page.failures):
+                # That was found out a while ago.
+                raise TooManyBadRows(page.error)
+            built = self.build(page, taken, claim.renew)
+            claim.is_over = built.changed_at is not None and not built.page.claimed_by
+            return built
+        except (TooManyBadRows, Busy) as error:
+            page = reload(page.pk)
+            former = _former(page) if isinstance(error, Busy) else stored_version(page)
+            if former is None:
+                raise
+            return former
+        except ConfigurationError as error:
+            # Such as rows that come twice since somebody's data changed.
+            former = stored_version(page)
+            kept = " The page keeps its former bytes." if former else ""
+            note_error(page, f"{error}{kept}")
+            if former is None:
+                raise
+            return replace(former, page=reload(page.pk))
+
+    def build(
+        self, page: Page, taken: Taken | None = None, renew: Progress = lambda: None
+    ) -> Served[Page]:
+        """
+        Build a page, and store it where that can be; split it if it is too large.
+
+        ``taken`` are its changes, if they were read with it. ``renew`` is called again
+        and again while rows are read.
+
+        Raises ``TooManyBadRows``, with which the former bytes stay published, and
+        ``Busy`` if others are always faster.
+        """
+        source, site = self.source, Site.current().stored_address(self.site)
+        own, current = site.with_scheme(source.sitemap.protocol), definition(source)
+        for _ in range(_TRIES):
+            if not can_store(source) or is_outdated(page.section, current.digest):
+                return self._build_unstored(page, own)
+            if taken is None:
+                taken = take(source.name, page.number) if page.waits else Taken()
+            run = Build(source, current, own, page, renew, self.asked, taken)
+            try:
+                built = run.run()
+            except OvertakenError:
+                page, taken = reload(page.pk), None
+                continue
+            if run.events:
+                changes_written.send(None)
+            return built
+        raise Busy(f"The page {page} is being built by others.")
+
+    def _build_unstored(self, page: Page, site: SiteAddress) -> Served[Page]:
+        """Build a page to be sent; nothing of it is stored or reported."""
+        writer = PageWriter(self.source, site)
+        lower, upper = bounds_of(self.source, page)
+        if writer.run(lower, upper) is not None:
+            raise Busy(f"The page {page} has to be split.")
+        if writer.is_too_bad:
+            tally = writer.reader.tally
+            raise TooManyBadRows(tally.too_many(writer.items, str(page)))
+        return Served(page, writer.stored, writer.checksum, None)
+
+    def _wait(self, page: Page) -> Served[Page]:
+        """Wait for another process's page; a request briefly, and only one of all."""
+        busy = Busy(f"The page {page} is being built.")
+        aliases = {ledger(), self.source.database}
+        if any(connections[alias].in_atomic_block for alias in aliases):
+            raise busy
+        with waiting(busy, WAIT if self.asked else PATIENCE, asked=self.asked) as until:
+            while time.monotonic() < until:
+                time.sleep(_POLL)
+                page = reload(page.pk)
+                found = stored_version(page)
+                if found is not None:
+                    return found
+                with claimed(page) as claim:
+                    if claim is not None:
+                        return self._build_or_former(page, claim)
+        raise busy
 
 
 # Comparing

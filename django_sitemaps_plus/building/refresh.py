@@ -30,7 +30,7 @@ from django_sitemaps_plus.exceptions import Busy, NotReady, TooManyBadRows, desc
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.deploys import is_outdated, shared
 from django_sitemaps_plus.pagination.queries import ledger, pages, row_of, sections
-from django_sitemaps_plus.prepared import Prepared, Slot, listed, select, slots
+from django_sitemaps_plus.prepared import Prepared, Slot, listed, slots
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
@@ -120,7 +120,7 @@ def _with_changes(sources: Iterable[SectionSource]) -> list[SectionSource]:
 def _changed_query(names: int) -> Any:
     rows = Change.objects.of_all_sites().filter(page=None, site=Slot("site"))
     rows = rows.filter(section__in=slots("section", names))
-    return select(rows.order_by().values_list("section").distinct())
+    return rows.order_by().values_list("section").distinct()
 
 
 _CHANGED = Prepared(_changed_query)

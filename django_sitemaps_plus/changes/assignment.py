@@ -7,10 +7,10 @@ The rows' own database compares keys, except whole numbers, dates and decimals.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 from django.db import connections, transaction
 from django.db.models import F
@@ -29,7 +29,6 @@ from django_sitemaps_plus.pagination.queries import (
     pages,
     sections,
 )
-from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource, database_of
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 
@@ -41,15 +40,6 @@ from .schedule import record_crossed
 def unassign(name: str, page: int) -> None:
     """Have the pages of a page's changes looked for again."""
     changes(name).filter(page=page).update(page=None)
-
-
-class _Row(NamedTuple):
-    """A change whose page is to be found."""
-
-    pk: int
-    key: str
-    upto: str | None
-    related: str
 
 
 @PLACEHOLDER_SITE.rendering()
@@ -68,8 +58,8 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
     last = 0
     while time.monotonic() < deadline:
         waiting = changes(source.name).filter(page=None, pk__gt=last).order_by("pk")
-        values = waiting.values_list("pk", "key", "upto", "related")[:KEYS_AT_ONCE]
-        rows = [_Row(*row) for row in values]
+        values = waiting.values_list("pk", "key", "upto", "related", named=True)
+        rows: list[Any] = list(values[:KEYS_AT_ONCE])
         if not rows:
             return ticked or bool(last)
         bounds = bounds or Bounds.of(source, section)
@@ -78,7 +68,7 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
         keys = {row.pk: row.key for row in rows if bounds.is_single(row)}
         others = [row for row in rows if row.pk not in keys]
         found = bounds.pages(set(keys.values()))
-        write = partial(_write, source, bounds, keys, found, others)
+        write = partial(_write, bounds, keys, found, others)
         if retrying(ledger(), write):
             if len(rows) < KEYS_AT_ONCE:
                 return True
@@ -90,11 +80,7 @@ def assign(source: SectionSource, section: Section, seconds: float = 1.0) -> boo
 
 
 def _write(
-    source: SectionSource,
-    bounds: Bounds,
-    keys: Mapping[int, str],
-    found: Mapping[str, int],
-    others: Sequence[_Row],
+    bounds: Bounds, keys: dict[int, str], found: dict[str, int], others: Sequence[Any]
 ) -> bool:
     """Assign keys to pages, unless a page was divided since the bounds were read."""
     by_page: dict[int, list[int]] = {}
@@ -104,13 +90,13 @@ def _write(
         if not bounds.lock():
             return False
         for page, ids in by_page.items():
-            changes(source.name).filter(pk__in=ids).update(page=page)
+            changes(bounds.source.name).filter(pk__in=ids).update(page=page)
         if wrong := bounds.in_error.intersection(by_page):
             # What was saved since may correct them.
             pages().filter(section=bounds.section, number__in=wrong).mark()
         if others:
             # Ranges cross pages, and the rows of pages depend on an object.
-            found_of = [_concerned(source, row, bounds) for row in others]
+            found_of = [_concerned(row, bounds) for row in others]
             numbers = set[int]().union(*found_of)
             marked = pages().filter(section=bounds.section)
             if len(numbers) < len(bounds.numbers):
@@ -120,10 +106,10 @@ def _write(
     return True
 
 
-def _concerned(source: SectionSource, row: _Row, bounds: Bounds) -> Iterable[int]:
+def _concerned(row: Any, bounds: Bounds) -> Iterable[int]:
     if not row.related:
         return bounds.crossed(row)
-    keys = rows_concerned(source, row.related, row.key)
+    keys = rows_concerned(bounds.source, row.related, row.key)
     if keys is None:
         return bounds.numbers
     return set(bounds.pages(key for key in keys if bounds.reads(key)).values())
@@ -133,8 +119,8 @@ def _concerned(source: SectionSource, row: _Row, bounds: Bounds) -> Iterable[int
 class Bounds:
     """The pages of a section in the order of their keys, and their lower bounds."""
 
+    source: SectionSource
     database: str
-    key: Key
     section: Section
     #: Counts up when a page is divided.
     next_number: int
@@ -151,10 +137,9 @@ class Bounds:
 
         Raises ``Busy`` if they are damaged: the section is divided anew.
         """
-        key = source.key
-        if key is None:
+        if source.key is None:
             return None
-        filled = {"section__filled": True, "section__key": key.signature}
+        filled = {"section__filled": True, "section__key": source.signature}
         columns = "number", "lower", "section__next_number", "error"
         rows = list(ordered(section).filter(**filled).values_list(*columns))
         if not rows:
@@ -165,7 +150,7 @@ class Bounds:
         numbers = [number for number, *_ in rows]
         errors = frozenset(number for number, *_, error in rows if error)
         database = database_of(source.sitemap.items())
-        return cls(database, key, section, rows[0][2], numbers, lowers, errors)
+        return cls(source, database, section, rows[0][2], numbers, lowers, errors)
 
     def lock(self) -> bool:
         """Keep pages from being divided; False if one was since these were read."""
@@ -176,19 +161,19 @@ class Bounds:
             return bool(rows.update(next_number=F("next_number")))
         return bool(list(rows.select_for_update().values_list("pk")))
 
-    def is_single(self, row: _Row) -> bool:
+    def is_single(self, row: Any) -> bool:
         """Return whether a change is of one key."""
         return row.upto is None and not row.related and self.reads(row.key)
 
     def reads(self, key: str) -> bool:
         """Return whether a key can be read: older code may write another kind."""
-        return self.key.read(key) is not None
+        return self.source.paged_by.read(key) is not None
 
     def pages(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the number of the page that owns each key."""
         return {key: self.numbers[index] for key, index in self.places(keys).items()}
 
-    def crossed(self, row: _Row) -> list[int]:
+    def crossed(self, row: Any) -> list[int]:
         """Return the numbers of the pages that a range crosses: all if not known."""
         if row.upto is None or not (self.reads(row.key) and self.reads(row.upto)):
             return self.numbers
@@ -198,6 +183,7 @@ class Bounds:
     def places(self, keys: Iterable[str]) -> dict[str, int]:
         """Return how many lower bounds are at or before each key."""
         try:
-            return count_lower_bounds(self.key, self.database, keys, self.lowers)
+            key = self.source.paged_by
+            return count_lower_bounds(key, self.database, keys, self.lowers)
         except DamagedError:
             divide_anew(self.section)

@@ -7,9 +7,9 @@ database.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
@@ -54,16 +54,12 @@ class Dependency:
     path: str | None = None
 
 
-@dataclass(frozen=True)
-class Dependencies:
-    """The models and fields on which a section depends."""
-
-    model: type[Model]
-    related: dict[type[Model], Dependency] = field(default_factory=dict)
+#: By model, beside the section's own.
+Dependencies = Mapping[type[Model], Dependency]
 
 
-def dependencies(section: SectionSource) -> Dependencies | None:
-    """Return what a section depends on; None if its items come from no model."""
+def dependencies(section: SectionSource) -> Dependencies:
+    """Return on what a section depends; nothing if its items come from no model."""
     # Registered classes make a sitemap for each request.
     is_registered = section.registered is not None
     registered = section.registered if is_registered else section.sitemap
@@ -83,11 +79,11 @@ def _columns_read(sitemap: AnySitemap) -> frozenset[F]:
 
 @lru_cache(maxsize=1024)
 @PLACEHOLDER_SITE.rendering()
-def _dependencies(registered: Any, read: frozenset[F]) -> Dependencies | None:
+def _dependencies(registered: Any, read: frozenset[F]) -> Dependencies:
     sitemap = instance(registered)
     items = items_of(sitemap)
     if not isinstance(items, QuerySet):
-        return None
+        return {}
     columns = _Columns(items.model)
     expressions = declared_expressions(sitemap)
     expressions |= {alias("read", index): one for index, one in enumerate(read)}
@@ -97,7 +93,7 @@ def _dependencies(registered: Any, read: frozenset[F]) -> Dependencies | None:
             columns.of_query(items.annotate(**deepcopy(expressions)).query)
             for slot in declared_related(sitemap).values():
                 columns.of_related(slot)
-    return Dependencies(items.model, columns.related())
+    return columns.related()
 
 
 class _Columns:

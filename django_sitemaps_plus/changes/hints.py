@@ -22,17 +22,14 @@ from django.db import (
     NotSupportedError,
     OperationalError,
     connections,
-    router,
     transaction,
 )
 
 from django_sitemaps_plus.db import bounded, clock_sql, parts
-from django_sitemaps_plus.pagination.queries import other_sites
+from django_sitemaps_plus.pagination.queries import ledger, other_sites
 from django_sitemaps_plus.signals import changes_written
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.site import Site
-
-from .models import Change
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -130,11 +127,6 @@ def _sites_of(section: str) -> list[str]:
 # Writing, where the database can be reached
 
 
-def database() -> str:
-    """Return the alias of the database that has the changes, for writing."""
-    return router.db_for_write(Change)
-
-
 #: What could not be written yet, by tenant: SQLite is locked, or the database is away.
 _late: dict[str, list[Hint]] = {}
 _lock = threading.Lock()
@@ -152,7 +144,7 @@ def write_hints(hints: Sequence[Hint], *, committed: str = "") -> None:
     """
     if not hints:
         return
-    connection = connections[database()]
+    connection = connections[ledger()]
     if connection.in_atomic_block:
         _insert(connection, hints)
         changes_written.send(None)
@@ -172,7 +164,7 @@ def write_late() -> None:
             _late.pop(tenant, None)
             continue
         with tenants.active(tenant):
-            _write(connections[database()], [], wait=True, is_bounded=True)
+            _write(connections[ledger()], [], wait=True, is_bounded=True)
 
 
 atexit.register(write_late)

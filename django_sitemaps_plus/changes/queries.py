@@ -8,15 +8,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from django_sitemaps_plus.pagination.queries import ledger
-from django_sitemaps_plus.prepared import (
-    Prepared,
-    Slot,
-    Step,
-    delete,
-    listed,
-    select,
-    slots,
-)
+from django_sitemaps_plus.prepared import Prepared, Slot, Step, delete, listed, slots
 from django_sitemaps_plus.sitemaps.site import Site
 
 from .models import Change, RelatedState, UrlChange
@@ -53,7 +45,7 @@ def _of_page_query(unassigned: bool) -> Any:
     own = Q(page=Slot("page"))
     own = own | Q(page=None) if unassigned else own
     rows = Change.objects.filter(own, site=Slot("site"), section=Slot("section"))
-    return select(rows.order_by("pk").values_list(*CHANGE_COLUMNS)[:MOST_TAKEN])
+    return rows.order_by("pk").values_list(*CHANGE_COLUMNS)[:MOST_TAKEN]
 
 
 _OF_PAGE = Prepared(_of_page_query)

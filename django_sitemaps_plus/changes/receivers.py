@@ -17,12 +17,7 @@ from django.db import DatabaseError, router
 from django.db.models import Model
 from django.db.models.signals import m2m_changed, post_save, pre_delete
 
-from django_sitemaps_plus.db import (
-    aliases_of,
-    locks_late,
-    no_queries,
-    refusing_queries,
-)
+from django_sitemaps_plus.db import aliases_of, locks_late, no_queries, refusing_queries
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.keys import Key
@@ -148,9 +143,6 @@ def _listen(name: str) -> None:
     found = source(name)
     if found.key is None:
         return
-    known = dependencies(found)
-    if known is None:
-        return
     sitemap = found.sitemap
     records = getattr(sitemap, "records", None)
     own_rule = records if records and overridden(sitemap, "records") else None
@@ -159,10 +151,10 @@ def _listen(name: str) -> None:
     recorder = _Recorder(
         name, found.key, database, aliases_of(database), deletes, site, own_rule
     )
-    kin = related_tables(known.model)
+    kin = related_tables(found.key.model)
     for model in kin:
         _listeners.setdefault(model, _Listeners()).own.append(recorder)
-    for model, related in known.related.items():
+    for model, related in dependencies(found).items():
         if model in kin and related.link == model._meta.pk.attname:
             # A child's table: the same row, of which its own save tells.
             continue
@@ -227,9 +219,15 @@ def _remember_saved(
             or recorder.records(instance, created=created, update_fields=update_fields)
         ):
             recorder.keys(bag).add_instance(instance, created=created)
+    named = None if update_fields is None else set(update_fields)
     for recorder, related in listeners.related:
-        if recorder.concerns(using) and _matters(
-            related, instance, update_fields, created=created
+        # No row refers to a new one yet.
+        if not recorder.concerns(using) or (created and related.is_referred_to):
+            continue
+        if any(
+            known.attname in related.fields
+            and (named is None or bool({known.name, known.attname} & named))
+            for known in instance._meta.concrete_fields
         ):
             keys = recorder.keys(bag)
             key = instance.__dict__.get(related.link) if related.link else None
@@ -238,24 +236,6 @@ def _remember_saved(
             # Where the former row is known, or whose entries have to be built again.
             model = instance._meta.concrete_model or type(instance)
             keys.related[model._meta.label, str(instance.pk)] = None
-
-
-def _matters(
-    related: Dependency,
-    instance: Model,
-    update_fields: Iterable[str] | None,
-    *,
-    created: bool,
-) -> bool:
-    """Return whether a save of a related object may change an entry."""
-    if created and related.is_referred_to:
-        return False
-    named = None if update_fields is None else set(update_fields)
-    return any(
-        known.attname in related.fields
-        and (named is None or bool({known.name, known.attname} & named))
-        for known in instance._meta.concrete_fields
-    )
 
 
 def _remember_deleted(
@@ -289,23 +269,11 @@ def _remember_relation(
         return
     for recorder, related in listeners.related:
         if recorder.concerns(using):
-            pks = _concerned(recorder, related, instance, model, pk_set)
-            if pks is None:
+            kin = related_tables(recorder.key.model)
+            here, there = type(instance) in kin, model in kin
+            if related.link is None or here == there or (there and pk_set is None):
+                # It may be the relation of any row.
                 recorder.keys(bag).whole = True
-            for pk in pks or ():
+                continue
+            for pk in [instance.pk] if here else pk_set or ():
                 recorder.keys(bag).add_pk(pk)
-
-
-def _concerned(
-    recorder: _Recorder,
-    related: Dependency,
-    instance: Model,
-    model: type[Model],
-    pk_set: set[Any] | None,
-) -> Iterable[Any] | None:
-    """Return the rows whose many-to-many relation changed; None for any."""
-    kin = related_tables(recorder.key.model)
-    here, there = type(instance) in kin, model in kin
-    if related.link is None or here == there or (there and pk_set is None):
-        return None
-    return [instance.pk] if here else pk_set or ()

@@ -19,11 +19,12 @@ from weakref import ref
 from django.db import connections, transaction
 from django.db.models import Model
 
+from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.sitemaps import tenants
 from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
 from django_sitemaps_plus.sitemaps.site import Site
 
-from .hints import MOST_KEYS, Hint, database, write_hints
+from .hints import MOST_KEYS, Hint, write_hints
 
 
 @dataclass
@@ -324,7 +325,7 @@ def _record(hints: Sequence[Hint], committed: str) -> None:
     that is committed. Within transactions managed by hand, of whose end nobody is
     told, they are written at once, in a savepoint.
     """
-    using = database()
+    using = ledger()
     if connections[using].in_atomic_block and using != committed:
         later = tenants.in_this_tenant(partial(write_hints, hints, committed=using))
         transaction.on_commit(later, using=using, robust=True)

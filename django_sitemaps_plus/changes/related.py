@@ -69,8 +69,7 @@ def verify_states(section: SectionSource) -> None:
     what is remembered. Objects changed by ``update()`` or SQL, of which nobody was
     told, would else be ignored when a save brings back what they had.
     """
-    depends_on = dependencies(section)
-    if depends_on is None or not depends_on.related:
+    if not dependencies(section):
         return
     states = related_states().filter(section=section.name)
     known = list(states.order_by("-pk")[:MOST_STATES])
@@ -104,13 +103,12 @@ def _related(
     section: SectionSource, label: str
 ) -> tuple[type[Model], Dependency] | None:
     """Return the model on which the section depends, of which ``label`` is a kind."""
-    known = dependencies(section)
     try:
         saved = apps.get_model(label)
     except (LookupError, ValueError):
         # ValueError: it is no label.
         return None
-    for model, related in known.related.items() if known else ():
+    for model, related in dependencies(section).items():
         if issubclass(saved, model) or issubclass(model, saved):
             return model, related
     return None

@@ -47,9 +47,7 @@ def _reads(section: SectionSource, key: Key, model: type[Model]) -> bool:
     """Return whether a section lists a model, or its entries read it."""
     if model in related_tables(key.model):
         return True
-    known = dependencies(section)
-    related = known.related if known else {}
-    return any(model in related_tables(other) for other in related)
+    return any(model in related_tables(other) for other in dependencies(section))
 
 
 def _remember(section: SectionSource, key: Key, changed: Any) -> None:

@@ -99,10 +99,10 @@ def check_recording(source: SectionSource) -> Iterator[CheckMessage]:
             "Let items() return a queryset without asking the database.",
         )
         return
-    if found is None or not getattr(source.sitemap, "record_deletes", True):
+    if not getattr(source.sitemap, "record_deletes", True):
         return
-    is_any_field_read = bool(source.object_path)
-    for model, field in _silent_foreign_keys(found, is_any_field_read):
+    is_any_field_read, own = bool(source.object_path), source.paged_by.model
+    for model, field in _silent_foreign_keys(own, found, is_any_field_read):
         yield message(
             "W021",
             f"{model._meta.label}.{field.name} lets the database delete or change "
@@ -113,14 +113,12 @@ def check_recording(source: SectionSource) -> Iterator[CheckMessage]:
 
 
 def _silent_foreign_keys(
-    found: Dependencies, is_any_field_read: bool
+    own: type[Model], found: Dependencies, is_any_field_read: bool
 ) -> Iterator[tuple[type[Model], Any]]:
     """Yield foreign keys whose targets are deleted without a signal for the rows."""
-    heard = {
-        model for model, related in found.related.items() if related.deletes_matter
-    }
-    chain = {known.model for known in found.model._meta.concrete_fields}
-    for model in sorted({*chain, *found.related}, key=lambda known: known._meta.label):
+    heard = {model for model, related in found.items() if related.deletes_matter}
+    chain = {known.model for known in own._meta.concrete_fields}
+    for model in sorted({*chain, *found}, key=lambda known: known._meta.label):
         for field in model._meta.local_concrete_fields:
             relation: Any = field.remote_field
             on_delete = getattr(relation, "on_delete", None)

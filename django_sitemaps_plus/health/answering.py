@@ -37,7 +37,7 @@ def _paths(names: Iterable[str]) -> Iterator[str]:
         ("robots", {}),
         *(("engine-file", {"name": name}) for name in sorted(known_files())),
         *(("section", {"name": name}) for name in names),
-        *(("page", {"page": (name, 1)}) for name in names),
+        *(("page", {"page": f"{name}-1"}) for name in names),
     ]
     site = Site.current().name or None
     with PLACEHOLDER_SITE.rendering():

@@ -15,7 +15,7 @@ from django.db.models import Count, Max, Min, OuterRef, Q, Subquery, Sum
 
 from django_sitemaps_plus.db import is_deadlock
 from django_sitemaps_plus.exceptions import Busy
-from django_sitemaps_plus.prepared import Prepared, Slot, listed, select, slots
+from django_sitemaps_plus.prepared import Prepared, Slot, listed, slots
 from django_sitemaps_plus.sitemaps.keys import Key
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from django_sitemaps_plus.sitemaps.site import Site
@@ -57,7 +57,7 @@ _COLUMNS = [field.attname for field in Section._meta.concrete_fields]
 
 def _called_query(names: int) -> Any:
     rows = Section.objects.filter(site=Slot("site"), name__in=slots("name", names))
-    return select(rows.values_list(*_COLUMNS))
+    return rows.values_list(*_COLUMNS)
 
 
 _CALLED = Prepared(_called_query)

@@ -14,13 +14,11 @@ from .errors import EntryError
 from .limits import (
     MAX_IMAGES,
     MAX_VIDEO_DESCRIPTION,
-    MAX_VIDEO_DURATION,
-    MAX_VIDEO_RATING,
     MAX_VIDEO_TAGS,
     MAX_VIDEO_TITLE,
     MAX_VIDEO_UPLOADER,
-    MIN_VIDEO_DURATION,
-    MIN_VIDEO_RATING,
+    VIDEO_DURATION,
+    VIDEO_RATING,
 )
 from .locations import ORIGIN_MARK
 from .markup import date_text, escaped_address, location_text, text_xml
@@ -31,7 +29,7 @@ _NEWS_LANGUAGE = re.compile(r"zh-cn|zh-tw|[a-z]{2,3}")
 # http://www.google.com/schemas/sitemap-video/1.1/sitemap-video.xsd
 _COUNTRY = re.compile(r"[A-Z]{2}")
 _PLATFORM = re.compile(r"web|mobile|tv")
-_MAX_COUNT: Final = 2**63 - 1
+_COUNT: Final = 0, 2**63 - 1
 
 
 def _raise(error: EntryError) -> None:
@@ -158,16 +156,17 @@ def _tag(tag: str, value: object, text: Callable[[Any, str], str]) -> str:
     return f"<video:{tag}>{text(value, f'videos.{tag}')}</video:{tag}>"
 
 
-def _whole(value: object, field: str, low: int = 0, high: int = _MAX_COUNT) -> str:
+def _whole(value: object, field: str, bounds: tuple[int, int] = _COUNT) -> str:
     if not isinstance(value, int) or isinstance(value, bool):
         raise EntryError.of(field, value, "not a whole number")
+    low, high = bounds
     if not low <= value <= high:
         raise EntryError.of(field, value, f"not within {low} and {high}")
     return f"{int(value)}"
 
 
-_duration = partial(_whole, low=MIN_VIDEO_DURATION, high=MAX_VIDEO_DURATION)
-_rating = partial(decimal_text, low=MIN_VIDEO_RATING, high=MAX_VIDEO_RATING)
+_duration = partial(_whole, bounds=VIDEO_DURATION)
+_rating = partial(decimal_text, bounds=VIDEO_RATING)
 
 
 def _yes_no(value: object, field: str) -> str:
@@ -177,10 +176,7 @@ def _yes_no(value: object, field: str) -> str:
 
 
 def _relation(
-    tag: str,
-    value: object,
-    kind: type[Restriction | Platform],
-    legal: re.Pattern[str],
+    tag: str, value: object, kind: type[Restriction | Platform], legal: re.Pattern[str]
 ) -> str:
     """Return where a video may be played, or may not."""
     if value is None:

@@ -27,8 +27,7 @@ CHANGEFREQS: Final = frozenset(
 )
 
 # https://www.sitemaps.org/protocol.html#prioritydef
-MIN_PRIORITY: Final = 0
-MAX_PRIORITY: Final = 1
+PRIORITY: Final = 0, 1
 
 # <news:news> in one file.
 # https://developers.google.com/search/docs/crawling-indexing/sitemaps/news-sitemap
@@ -50,10 +49,8 @@ MAX_VIDEO_TITLE: Final = 100
 # video, characters of an uploader's name.
 # https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
 MAX_VIDEO_DESCRIPTION: Final = 2_048
-MIN_VIDEO_DURATION: Final = 1
-MAX_VIDEO_DURATION: Final = 28_800
-MIN_VIDEO_RATING: Final = 0
-MAX_VIDEO_RATING: Final = 5
+VIDEO_DURATION: Final = 1, 28_800
+VIDEO_RATING: Final = 0, 5
 MAX_VIDEO_TAGS: Final = 32
 MAX_VIDEO_UPLOADER: Final = 255
 

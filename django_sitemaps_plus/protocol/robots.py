@@ -193,7 +193,7 @@ def _lines(group: Group) -> Iterator[str]:
         # not end a group. https://www.rfc-editor.org/rfc/rfc9309#section-2.1
         yield "Disallow:\n"
     if group.crawl_delay is not None:
-        seconds = decimal_text(group.crawl_delay, "crawl_delay", 0, 1_000_000)
+        seconds = decimal_text(group.crawl_delay, "crawl_delay", (0, 1_000_000))
         yield f"Crawl-delay: {seconds}\n"
     for given in several(group.clean_param, str, "clean_param"):
         if not matches(given, _CLEAN_PARAM):

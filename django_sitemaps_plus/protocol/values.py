@@ -38,16 +38,16 @@ def several(values: object, kind: type[_Kind], field: str) -> list[_Kind]:
     return [one(value, kind, field) for value in values]
 
 
-def decimal_text(value: object, field: str, low: int, high: int) -> str:
+def decimal_text(value: object, field: str, bounds: tuple[int, int]) -> str:
     """Write a number as xsd:decimal: as given, no exponent, no locale.
 
-    ``low`` is 0 or more.
+    ``bounds`` are the least and the most that it may be, 0 or more.
 
     Raises:
         EntryError: Not a number (a truth value is none), infinite, out of range, or
             of more than 40 decimals.
     """
-    exact = _exact(value, field)
+    exact, (low, high) = _exact(value, field), bounds
     if not exact.is_finite() or not low <= exact <= high:
         raise EntryError.of(field, value, f"not within {low} and {high}")
     # Its size first: an exponent may stand for a million zeros.

@@ -12,14 +12,7 @@ from typing import Final
 
 from .errors import EntryError, PageFull
 from .extensions import MEDIA
-from .limits import (
-    CHANGEFREQS,
-    MAX_BYTES,
-    MAX_ENTRIES,
-    MAX_INDEX_ENTRIES,
-    MAX_PRIORITY,
-    MIN_PRIORITY,
-)
+from .limits import CHANGEFREQS, MAX_BYTES, MAX_ENTRIES, MAX_INDEX_ENTRIES, PRIORITY
 from .markup import day_or_time, escape, escaped_address
 from .values import decimal_text, matches
 
@@ -70,7 +63,7 @@ def priority_xml(value: object) -> str:
     """
     if value is None or value == "":
         return ""
-    text = decimal_text(value, "priority", MIN_PRIORITY, MAX_PRIORITY)
+    text = decimal_text(value, "priority", PRIORITY)
     return f"<priority>{text}</priority>"
 
 

@@ -46,14 +46,10 @@ def gathered(
 
 
 def page(
-    request: HttpRequest,
-    page: tuple[str, str],
-    *,
-    ending: str = "xml",
-    gz: bool = False,
+    request: HttpRequest, page: str, *, ending: str = "xml", gz: bool = False
 ) -> HttpResponseBase:
     """``/sitemap-<section>-<page>.xml``: one page of a section."""
-    name, text = page
+    name, _, text = page.rpartition("-")
     # The length first: Python refuses to read a number of some thousand digits.
     if len(text) > 9 or text != str(int(text)) or int(text) == 0:
         raise Http404(

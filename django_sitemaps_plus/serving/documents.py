@@ -321,10 +321,7 @@ def served_document(served: Served[Any], site: SiteAddress) -> Document:
 
 
 def fresh_documents(
-    listed_pages: Iterable[ListedPage],
-    site: SiteAddress,
-    *,
-    or_stale: bool = False,
+    listed_pages: Iterable[ListedPage], site: SiteAddress, *, or_stale: bool = False
 ) -> dict[tuple[str, int], Document]:
     """
     Return those of some pages that are fresh, by one query.
@@ -394,10 +391,7 @@ def pages_of(source: SectionSource, keys: Iterable[str]) -> Mapping[str, int]:
 
 
 def rows_of_page(
-    source: SectionSource,
-    page: Page | int,
-    site: SiteAddress,
-    most: int | None = None,
+    source: SectionSource, page: Page | int, site: SiteAddress, most: int | None = None
 ) -> Iterator[tuple[Any, dict[str, str]]]:
     """
     Yield the key of each row of a page, and the lastmods of the URLs that it lists.

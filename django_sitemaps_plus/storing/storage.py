@@ -17,28 +17,13 @@ from functools import lru_cache
 from typing import Any, cast
 
 from django.db import connections
-from django.db.models import (
-    BigIntegerField,
-    Exists,
-    ExpressionWrapper,
-    F,
-    OuterRef,
-    QuerySet,
-)
+from django.db.models import BigIntegerField, Exists, ExpressionWrapper, F, OuterRef
 
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import parts
 from django_sitemaps_plus.pagination.models import Page
 from django_sitemaps_plus.pagination.queries import ledger
-from django_sitemaps_plus.prepared import (
-    Prepared,
-    Slot,
-    Step,
-    listed,
-    select,
-    slots,
-    update,
-)
+from django_sitemaps_plus.prepared import Prepared, Slot, Step, listed, slots, update
 from django_sitemaps_plus.protocol.writers import URLSET_FOOTER, urlset_header
 from django_sitemaps_plus.rendering.listing import lastmods_of, listed_of, locations_of
 from django_sitemaps_plus.sitemaps.site import SiteAddress
@@ -139,11 +124,6 @@ def entries_header(media: Collection[str]) -> bytes:
 _header = lru_cache(maxsize=64)(urlset_header)
 
 
-def files() -> QuerySet[PageFile]:
-    """Return the stored pieces, in the database for writing."""
-    return PageFile.objects.using(ledger())
-
-
 def read_bytes(page: Page, checksum: str) -> StoredBytes | None:
     """Return the bytes of a page's version; None if they are missing or damaged."""
     known, stored = page.stored
@@ -176,15 +156,13 @@ def _read_query(pages: int) -> Any:
     own = ExpressionWrapper(F("page_id"), BigIntegerField())
     rows = PageFile.objects.alias(own=own).filter(own__in=slots("page", pages))
     rows = rows.order_by("page_id", "part")
-    return select(rows.values_list("page_id", "checksum", *COLUMNS))
+    return rows.values_list("page_id", "checksum", *COLUMNS)
 
 
 _READ = Prepared(_read_query)
 
 
-def read_each(
-    pages: Sequence[Page],
-) -> Iterator[tuple[Page, StoredBytes | None]]:
+def read_each(pages: Sequence[Page]) -> Iterator[tuple[Page, StoredBytes | None]]:
     """Yield pages, each with its bytes: some are read at a time, and only if wanted."""
     for some in parts(pages, PAGES_AT_ONCE):
         stored = read_all(some)
@@ -234,10 +212,11 @@ def write_all(versions: Sequence[tuple[Page, str, StoredBytes]]) -> None:
     To be called in the transaction that writes their rows. Of a new page a stray piece
     may be stored.
     """
-    files().filter(page__in=[page.pk for page, *_ in versions]).delete()
+    files = PageFile.objects.using(ledger())
+    files.filter(page__in=[page.pk for page, *_ in versions]).delete()
     is_small = connections[ledger()].vendor == "mysql"
     rows = [row for given in versions for row in _pieces(*given, is_small=is_small)]
-    files().bulk_create(rows, batch_size=1 if is_small else None)
+    files.bulk_create(rows, batch_size=1 if is_small else None)
 
 
 def _pieces(

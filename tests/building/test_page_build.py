@@ -145,7 +145,7 @@ def test_a_page_that_is_marked_while_it_is_built_is_built_again(
     meanwhile.runs, meanwhile.times = 0, 10**6
     before = site.page(2)
     with pytest.raises(Busy, match="being built by others"):
-        pages.build(site.source, before, place())
+        pages.Serving(site.source, place()).build(before)
     assert site.get(2).status_code == 200, "the former bytes"
 
 
@@ -161,7 +161,7 @@ def test_older_code_that_newer_code_overtakes_stores_nothing(
 
     before = site.page(2)
     Meanwhile(site, register, newer_code_begins)
-    built = pages.build(site.source, before, place())
+    built = pages.Serving(site.source, place()).build(before)
     assert b"/things/r100-1/" in built.stored.segment.text()
     assert built.changed_at is None
     assert site.page(2).checksum == before.checksum

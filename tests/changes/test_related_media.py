@@ -82,8 +82,7 @@ def concerned() -> list[int]:
 
 def test_the_fields_of_photos_that_are_read_are_known() -> None:
     found = dependencies(source_of("news", Pictured()))
-    assert found is not None
-    photo = found.related[Photo]
+    photo = found[Photo]
     assert photo.fields == {"title", "public", "position", "article_id"}
     assert (photo.link, photo.path) == ("article_id", "photos")
 

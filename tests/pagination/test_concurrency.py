@@ -124,7 +124,7 @@ def other_builder(site: Site) -> None:
     """Another process, whose claim came after this one's had run out."""
     if not Section.objects.exclude(claimed_by="").exists():
         # While the section is being divided it would wait.
-        pages.build(site.source, site.page(2), place())
+        pages.Serving(site.source, place()).build(site.page(2))
 
 
 MEANWHILE: dict[str, Callable[[Site], Any]] = {
@@ -168,7 +168,7 @@ def test_whoever_asks_for_all_entries_gets_all_while_a_page_is_divided(
 
     def divided() -> None:
         site.insert(range(1, 9))
-        pages.build(site.source, site.page(1), place())
+        pages.Serving(site.source, place()).build(site.page(1))
 
     def grown() -> None:
         Section.objects.all().delete()

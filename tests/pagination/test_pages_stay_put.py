@@ -111,7 +111,7 @@ def test_a_page_read_before_positions_moved_is_still_itself(
     bounds._spread(read.section)
     assert upper_of(read) == '["180"]'
     site.insert(range(91, 94))
-    pages.build(site.source, read, place())
+    pages.Serving(site.source, place()).build(read)
     assert [(page.number, page.lower) for page in site.pages()] == [
         (1, None),
         (2, '["90"]'),
@@ -171,7 +171,7 @@ def test_a_page_that_is_divided_away_while_it_is_built_is_not_ready(
     source = site.source
     once.append(True)
     with pytest.raises(Busy, match="divided anew"):
-        pages.build(source, page, place())
+        pages.Serving(source, place()).build(page)
 
 
 # Rows that cannot be entries

@@ -27,7 +27,7 @@ from django.utils import timezone, translation
 from lxml import etree
 
 from django_sitemaps_plus import Route, Sitemap
-from django_sitemaps_plus.building.pages import build
+from django_sitemaps_plus.building.pages import Serving
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.rendering import digest
@@ -163,7 +163,7 @@ def in_thread(name: str) -> bytes:
         try:
             fill(source)
             page = Page.objects.select_related("section").get(section__name=name)
-            stored = build(source, page, site).stored
+            stored = Serving(source, site).build(page).stored
             built.append(stored.body_for(site))
         finally:
             connections.close_all()
