@@ -43,7 +43,7 @@ from django_sitemaps_plus.sitemaps.attributes import (
 )
 from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, key_of
+from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.media import settled
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
@@ -166,7 +166,7 @@ class Reader:
         key = self.source.paged_by
         queryset = key.order(self.source.rows(lower, upper))
         if not self._needs_objects():
-            yield from self._rows(queryset, key, most)
+            yield from self._rows(queryset, most)
             return
         rest = queryset = self.annotated(queryset)
         # A keyset query for every chunk: ``iterator()`` would copy the whole result
@@ -192,11 +192,11 @@ class Reader:
         wanted = declared_expressions(self.sitemap, titles=self.with_titles)
         return annotated(rows, wanted, self.sitemap)
 
-    def _rows(self, queryset: QuerySet[Any], key: Key, most: int) -> Iterator[RowBatch]:
+    def _rows(self, queryset: QuerySet[Any], most: int) -> Iterator[RowBatch]:
         """The row path: queries on the raw cursor, until one returns too few rows."""
         rest, vendor = queryset, connections[queryset.db].vendor
         while True:
-            plan = self._plan(rest[:most], key)
+            plan = self._plan(rest[:most])
             read, last = 0, None
             for batch in self._batches(plan):
                 labels = batch.labels
@@ -206,7 +206,8 @@ class Reader:
                 yield batch
             if read < most or last is None:
                 return
-            rest = queryset.filter(key.after(plan.key(last), vendor))
+            after = plan.divided_by.after(plan.key(last), vendor)
+            rest = queryset.filter(after)
 
     def _batches(self, plan: RowPlan) -> Iterator[RowBatch]:
         """Yield what the statement of a plan returns, some rows at a time."""
@@ -229,7 +230,7 @@ class Reader:
             read += map(key.of, objects)
             batches += self.objects(objects, read)
         else:
-            plan = self._plan(rows, key)
+            plan = self._plan(rows)
             batches += self._batches(plan)
             read += [plan.key(label) for batch in batches for label in batch.labels]
         texts = [text for _, some in self.texts(batches) for text in some.each()]
@@ -257,14 +258,9 @@ class Reader:
                         ]
         return found
 
-    def _plan(self, rows: QuerySet[Any], key: Key, *, textual: bool = True) -> RowPlan:
-        return RowPlan.make(
-            self.read_as.sitemap,
-            rows,
-            key,
-            with_titles=self.with_titles,
-            textual=textual,
-        )
+    def _plan(self, rows: QuerySet[Any]) -> RowPlan:
+        sitemap, key = self.read_as.sitemap, self.source.key
+        return RowPlan(sitemap, rows, key, with_titles=self.with_titles)
 
     @cached_property
     def routes(self) -> dict[str | None, CompiledRoute]:
@@ -299,9 +295,7 @@ class Reader:
         size = self.source.items_per_page
         rows = self.source.items()[(page - 1) * size : page * size]
         if self.read_as.expressions and not self._needs_objects():
-            # Their dates as a view's headers need them.
-            plan = self._plan(rows, key_of(rows, "pk"), textual=False)
-            yield from self._batches(plan)
+            yield from self._batches(self._plan(rows))
             return
         for chunk in parts(rows, OBJECTS_AT_ONCE):
             yield from self.objects(chunk, [_shown(item) for item in chunk])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -32,7 +31,7 @@ from django_sitemaps_plus.sitemaps.attributes import (
     tags,
 )
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, key_of, plain
 from django_sitemaps_plus.sitemaps.media import (
     Related,
     is_composed,
@@ -54,8 +53,6 @@ from .columns import (
 from .related_rows import filled, other_statements, related_values
 from .statements import (
     Attempt,
-    Converters,
-    Statement,
     compiled,
     converted,
     rows_of,
@@ -93,62 +90,43 @@ class _DateText(Func):
         return self.as_sql(compiler, connection, template=template, **extra)
 
 
-@dataclass(frozen=True)
 class RowPlan:
-    """A compiled query, and what its columns hold."""
+    """
+    A compiled query, and what its columns hold.
 
-    statement: Statement
-    key_width: int
-    #: Column number of each selected alias.
-    positions: dict[str, int]
-    #: Converters of the columns that the ORM would convert.
-    converters: Converters
-    sitemap: AnySitemap
-    lastmod_form: str
-    divided_by: Key
-    using: str
-    with_titles: bool
-    #: The languages in which related rows have other values.
-    others: frozenset[str]
+    Dates are selected as text where that is reliable; not without a ``key``, by
+    position, where a view's headers need them. Raises Django's ``FieldError`` for an
+    expression that cannot be resolved.
+    """
 
-    @classmethod
-    def make(
-        cls,
+    def __init__(
+        self,
         sitemap: AnySitemap,
         queryset: QuerySet[Any],
-        key: Key,
+        key: Key | None,
         *,
         with_titles: bool = False,
-        textual: bool = True,
-    ) -> RowPlan:
-        """
-        Compile ``queryset`` and the expressions of ``sitemap`` into one statement.
-
-        With ``textual``, dates are selected as text where that is reliable. Raises
-        Django's ``FieldError`` for an expression that cannot be resolved.
-        """
+    ) -> None:
         expressions = declared_expressions(sitemap, titles=with_titles)
-        lastmod, form = expressions.get(alias("lastmod")), "python"
-        if textual and lastmod is not None:
-            form = _text_form(queryset, lastmod)
-        if form != "python":
+        lastmod = expressions.get(alias("lastmod"))
+        self.lastmod_form = "python"
+        if key is not None and lastmod is not None:
+            self.lastmod_form = _text_form(queryset, lastmod)
+        if self.lastmod_form != "python":
             expressions[alias("lastmod")] = _DateText(lastmod)
         every = annotated(queryset, expressions, sitemap)
-        names = [*key.names, *filter(is_alias, every.query.annotation_select)]
-        selected = plain(every).values_list(*names)
-        statement, converters = compiled(selected)
-        return cls(
-            statement=statement,
-            key_width=len(key.names),
-            positions={name: index for index, name in enumerate(names)},
-            converters=converters,
-            sitemap=sitemap,
-            lastmod_form=form,
-            divided_by=key,
-            using=queryset.db,
-            with_titles=with_titles,
-            others=frozenset(other_statements(sitemap, key)),
-        )
+        self.divided_by = key or key_of(queryset, "pk")
+        self.key_width = len(self.divided_by.names)
+        selected = every.query.annotation_select
+        names = [*self.divided_by.names, *filter(is_alias, selected)]
+        #: Column number of each selected alias.
+        self.positions = {name: index for index, name in enumerate(names)}
+        self.statement, self.converters = compiled(plain(every).values_list(*names))
+        self.sitemap = sitemap
+        self.using = queryset.db
+        self.with_titles = with_titles
+        #: The languages in which related rows have other values.
+        self.others = frozenset(other_statements(sitemap, self.divided_by))
 
     def key(self, label: Any) -> KeyValue:
         """Convert a row's label, its key by the driver's values, to the ORM's."""
