@@ -178,8 +178,7 @@ class Reader:
             yield from self.objects(items, labels)
             if len(items) < OBJECTS_AT_ONCE:
                 return
-            vendor = connections[queryset.db].vendor
-            rest = queryset.filter(key.after(key.of(items[-1]), vendor))
+            rest = key.where(queryset, "gt", key.of(items[-1]))
 
     def _needs_objects(self) -> bool:
         """Return whether what is wanted of an item takes a method."""
@@ -194,7 +193,7 @@ class Reader:
 
     def _rows(self, queryset: QuerySet[Any], most: int) -> Iterator[RowBatch]:
         """The row path: queries on the raw cursor, until one returns too few rows."""
-        rest, vendor = queryset, connections[queryset.db].vendor
+        rest = queryset
         while True:
             plan = self._plan(rest[:most])
             read, last = 0, None
@@ -206,8 +205,7 @@ class Reader:
                 yield batch
             if read < most or last is None:
                 return
-            after = plan.divided_by.after(plan.key(last), vendor)
-            rest = queryset.filter(after)
+            rest = plan.divided_by.where(queryset, "gt", plan.key(last))
 
     def _batches(self, plan: RowPlan) -> Iterator[RowBatch]:
         """Yield what the statement of a plan returns, some rows at a time."""

@@ -13,7 +13,7 @@ from typing import Any
 from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.signals import setting_changed
-from django.db import DEFAULT_DB_ALIAS, connections, router
+from django.db import DEFAULT_DB_ALIAS, router
 from django.db.models import QuerySet
 from django.utils import translation
 
@@ -76,11 +76,10 @@ class SectionSource:
         items = items_of(self.sitemap)
         # Where they are written: a replica may not have received yet what was saved.
         rows: QuerySet[Any] = items.using(database_of(items))
-        vendor = connections[rows.db].vendor
         if lower is not None:
-            rows = rows.filter(self.paged_by.from_(lower, vendor))
+            rows = self.paged_by.where(rows, "gte", lower)
         if upper is not None:
-            rows = rows.filter(self.paged_by.before(upper, vendor))
+            rows = self.paged_by.where(rows, "lt", upper)
         return rows
 
     def context(
