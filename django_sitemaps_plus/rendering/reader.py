@@ -64,6 +64,7 @@ from .columns import (
     GivenLocations,
     LastmodColumn,
     Locations,
+    Media,
     RowBatch,
     Tally,
     TextLocations,
@@ -72,7 +73,7 @@ from .columns import (
 from .digest import definition
 from .listing import lastmods_of, listing_of, location_of
 from .related_rows import attach
-from .row_path import RowPlan
+from .row_path import Routes, RowPlan
 from .serializer import Serializer
 
 #: Entries built at a time on the row path: as fast as more, in less memory.
@@ -209,12 +210,11 @@ class Reader:
 
     def _batches(self, plan: RowPlan) -> Iterator[RowBatch]:
         """Yield what the statement of a plan returns, some rows at a time."""
-        languages = self.source.languages
-        block = max(1, BLOCK // max(1, len(languages)))
+        block = max(1, BLOCK // self.source.entries_per_item)
         with connections[plan.using].cursor() as cursor:
             cursor.execute(*plan.statement)
             while rows := cursor.fetchmany(block):
-                yield plan.batch(rows, languages, self.routes, self._attempt)
+                yield plan.batch(rows, self.routes, self._attempt)
 
     def of_keys(
         self, keys: Sequence[KeyValue]
@@ -261,10 +261,12 @@ class Reader:
         return RowPlan(sitemap, rows, key, with_titles=self.with_titles)
 
     @cached_property
-    def routes(self) -> dict[str | None, CompiledRoute]:
+    def routes(self) -> Routes:
         """The section's route, compiled in each of its languages."""
         location = getattr(self.read_as.sitemap, "location", None)
-        return self._compiled(location) if isinstance(location, Route) else {}
+        if isinstance(location, Route):
+            return self._compiled(location)
+        return dict.fromkeys(self.source.languages)
 
     def _compiled(self, route: Route) -> dict[str | None, CompiledRoute]:
         compiled = {}
@@ -374,7 +376,7 @@ class Reader:
 
         titles = list[Sequence[Any]]()
         locations: dict[str | None, Locations] = {}
-        media: dict[str | None, dict[str, Sequence[Any]]] = {}
+        media: dict[str | None, Media] = {}
         for language in languages:
             with self.source.context(self.site, language):
                 locations[language] = TextLocations(column("location", language))

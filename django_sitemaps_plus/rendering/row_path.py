@@ -8,8 +8,8 @@ is a Python method.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from django.conf import settings as django_settings
 from django.core.exceptions import FieldError
@@ -46,18 +46,16 @@ from .columns import (
     Constant,
     LastmodColumn,
     Locations,
+    Media,
     RouteLocations,
     RowBatch,
     TextLocations,
 )
 from .related_rows import filled, other_statements, related_values
-from .statements import (
-    Attempt,
-    compiled,
-    converted,
-    rows_of,
-    transposed,
-)
+from .statements import Attempt, compiled, converted, rows_of, transposed
+
+#: By language, the section's route as it is there; None where it has no route.
+Routes: TypeAlias = Mapping[str | None, CompiledRoute | None]
 
 
 class _DateText(Func):
@@ -136,11 +134,7 @@ class RowPlan:
         )
 
     def batch(
-        self,
-        rows: Sequence[tuple[Any, ...]],
-        languages: tuple[str | None, ...],
-        routes: dict[str | None, CompiledRoute],
-        attempt: Attempt,
+        self, rows: Sequence[tuple[Any, ...]], routes: Routes, attempt: Attempt
     ) -> RowBatch:
         """Return ``rows`` column by column; ``attempt`` converts a column's values."""
         columns = transposed(rows)
@@ -156,7 +150,7 @@ class RowPlan:
         zone = dt.UTC if django_settings.USE_TZ else timezone.get_default_timezone()
         return RowBatch(
             labels=rows_of(columns[: self.key_width]),
-            locations=self._locations(columns, languages, routes),
+            locations=self._locations(columns, routes),
             lastmods=LastmodColumn(
                 self._column("lastmod", columns),
                 self.lastmod_form,
@@ -165,9 +159,9 @@ class RowPlan:
             ),
             changefreqs=self._column("changefreq", columns),
             priorities=self._column("priority", columns),
-            media=self._media(columns, languages, attempt),
+            media=self._media(columns, routes, attempt),
             faults=faults,
-            titles=[self._column(TITLE, columns, language) for language in languages]
+            titles=[self._column(TITLE, columns, language) for language in routes]
             if self.with_titles
             else (),
         )
@@ -188,34 +182,30 @@ class RowPlan:
         return columns[self.positions[name] if own is None else own]
 
     def _locations(
-        self,
-        columns: list[Sequence[Any]],
-        languages: tuple[str | None, ...],
-        routes: dict[str | None, CompiledRoute],
+        self, columns: list[Sequence[Any]], routes: Routes
     ) -> dict[str | None, Locations]:
         location = getattr(self.sitemap, "location", None)
-        if not isinstance(location, Route):
-            return {
-                language: TextLocations(self._column("location", columns, language))
-                for language in languages
-            }
-        names = [alias("location", parameter) for parameter in location.expressions]
+        given = location.expressions if isinstance(location, Route) else ()
+        names = [alias("location", parameter) for parameter in given]
         found: dict[str | None, Locations] = {}
-        for language in languages:
-            values = [self._selected(name, columns, language) for name in names]
-            found[language] = RouteLocations(routes[language], values)
-            if not names:
+        for language, route in routes.items():
+            if route is None:
+                texts = self._column("location", columns, language)
+                found[language] = TextLocations(texts)
+            elif names:
+                values = [self._selected(name, columns, language) for name in names]
+                found[language] = RouteLocations(route, values)
+            else:
                 # A route of constants: the same text for every row.
-                text = routes[language].exact(())
-                found[language] = TextLocations([text] * len(columns[0]))
+                found[language] = TextLocations([route.exact(())] * len(columns[0]))
         return found
 
     def _media(
         self,
         columns: list[Sequence[Any]],
-        languages: tuple[str | None, ...],
+        languages: Iterable[str | None],
         attempt: Attempt,
-    ) -> dict[str | None, dict[str, Sequence[Any]]]:
+    ) -> dict[str | None, Media]:
         usual = self._media_in(columns, None, attempt)
         spoken = [name for name in self.positions if attribute_of(name) in MEDIA]
         # What a language does not have of its own is one object, and compared as one.
@@ -229,7 +219,7 @@ class RowPlan:
 
     def _media_in(
         self, columns: list[Sequence[Any]], language: str | None, attempt: Attempt
-    ) -> dict[str, Sequence[Any]]:
+    ) -> Media:
         media = {}
         for name, value in declared_media(self.sitemap).items():
             if not is_composed(value):
