@@ -112,8 +112,8 @@ class Reader:
     @cached_property
     def read_as(self) -> AsColumns:
         """How the section's methods are read; asked only where rows are read."""
-        is_one_run = self.source.is_one_run
-        rows = self.source.items if is_one_run else partial(items_of, self.sitemap)
+        is_keyed = self.source.key is not None
+        rows = partial(items_of, self.sitemap) if is_keyed else self.source.items
         return as_columns(
             self.sitemap, rows, lambda route: [*self._compiled(route).values()]
         )
@@ -389,9 +389,7 @@ class Reader:
             return RowBatch(
                 labels=labels,
                 locations=locations,
-                lastmods=LastmodColumn(
-                    column("lastmod", first), zone=timezone.get_default_timezone()
-                ),
+                lastmods=_lastmods(column("lastmod", first)),
                 changefreqs=column("changefreq", first),
                 priorities=column("priority", first),
                 media=media,
@@ -462,14 +460,17 @@ def _site_of(host: str) -> Any:
     return site
 
 
+def _lastmods(values: Sequence[Any]) -> LastmodColumn:
+    """Return lastmods as methods give them: times are of ``TIME_ZONE``."""
+    return LastmodColumn(values, zone=timezone.get_default_timezone())
+
+
 def _contrib_batch(info: Mapping[str, Any]) -> RowBatch:
     """Return one of contrib's dicts as a batch of one."""
     return RowBatch(
         labels=[_shown(info.get("item"))],
         locations={None: GivenLocations([info.get("location")])},
-        lastmods=LastmodColumn(
-            [info.get("lastmod")], zone=timezone.get_default_timezone()
-        ),
+        lastmods=_lastmods([info.get("lastmod")]),
         changefreqs=[info.get("changefreq")],
         priorities=[info.get("priority") or None],
         media={None: {name: [info.get(name)] for name in MEDIA}},

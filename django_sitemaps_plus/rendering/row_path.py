@@ -26,6 +26,7 @@ from django_sitemaps_plus.sitemaps.attributes import (
     attribute_of,
     declared_expressions,
     declared_media,
+    declared_related,
     in_language,
     is_alias,
     tags,
@@ -221,25 +222,21 @@ class RowPlan:
         self, columns: list[Sequence[Any]], language: str | None, attempt: Attempt
     ) -> Media:
         media = {}
+        keys = self._keys(columns) if declared_related(self.sitemap) else ()
         for name, value in declared_media(self.sitemap).items():
+            kind = MEDIA[name]
             if not is_composed(value):
                 media[name] = self._column(name, columns, language)
                 continue
             parts = [
                 related_values(
-                    slot,
-                    MEDIA[name],
-                    self.divided_by,
-                    self._keys(columns),
-                    self.using,
-                    attempt,
-                    language,
+                    slot, kind, self.divided_by, keys, self.using, attempt, language
                 )
                 if isinstance(slot, Related)
                 else self._selected(alias(name, index), columns, language)
                 for index, slot in enumerate(slots_of(value))
             ]
-            media[name] = filled(value, MEDIA[name], parts, attempt)
+            media[name] = filled(value, kind, parts, attempt)
         return media
 
     def _keys(self, columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
