@@ -58,10 +58,7 @@ _OF_SITEMAPS = (
 _OF_FIELDS = ("get_db_converters", "select_format", "get_col")
 #: In what code differs that stands elsewhere in a file, or in another one.
 _OF_PLACES = ("co_flags", "co_firstlineno", "co_linetable")
-_REQUIRED = (
-    related.ForwardManyToOneDescriptor,
-    related.ForwardOneToOneDescriptor,
-)
+_REQUIRED = (related.ForwardManyToOneDescriptor, related.ForwardOneToOneDescriptor)
 _PLAIN = (DeferredAttribute, related.ForeignKeyDeferredAttribute)
 #: What methods may give beside columns, where that is not what a constant may be.
 _CONSTANTS = {"location": (str, Route), "lastmod": (str, type(None))}

@@ -79,7 +79,7 @@ class CompiledRoute:
         self._values = list(given.values())
         self._indexes = [self._params.index(param) for param in expressions]
         form = forms[0]
-        literals, names = split_template(form.template, form.regex, form.names)
+        literals, names = split_template(form)
         self.slots: tuple[int, ...] = ()
         self.verbatim = [
             all(form.writer(form.names[index]) is str for form in forms)
