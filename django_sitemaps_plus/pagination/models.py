@@ -133,9 +133,8 @@ class PageQuerySet(ClaimQuerySet["Page"]):
         Unless another is, or has looked at it since it was read.
         """
         read = {"version": page.version, "verified_at": page.verified_at}
-        return bool(
-            _CLAIM.run(self.db, pk=page.pk, owner=owner, seconds=seconds, **read)
-        )
+        claimed = _CLAIM.run(self.db, pk=page.pk, owner=owner, seconds=seconds, **read)
+        return bool(claimed)
 
     def claim_new(self, found: Sequence[Page], owner: str, seconds: float) -> bool:
         """Become the one who builds those pages that were never built, as ``claim``."""

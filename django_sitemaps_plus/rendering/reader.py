@@ -286,9 +286,8 @@ class Reader:
         if self.source.hook:
             origin = self.site.origin
             with self.source.context(self.site):
-                infos = self.sitemap.get_urls(
-                    page=page, site=_site_of(origin.host), protocol=origin.scheme
-                )
+                site, scheme = _site_of(origin.host), origin.scheme
+                infos = self.sitemap.get_urls(page=page, site=site, protocol=scheme)
                 given = [_contrib_batch(settled(info)) for info in infos]
             yield from given
             return
@@ -370,9 +369,8 @@ class Reader:
             if isinstance(get, Constant):
                 return replace(get, length=len(items))
             is_tag = name in tags() or name == TITLE
-            return self._attempt(
-                lambda item: settled(get(item)), items, None if is_tag else faults
-            )
+            noted = None if is_tag else faults
+            return self._attempt(lambda item: settled(get(item)), items, noted)
 
         titles = list[Sequence[Any]]()
         locations: dict[str | None, Locations] = {}

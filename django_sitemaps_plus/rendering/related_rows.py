@@ -55,9 +55,8 @@ def related_values(
     width = len(key.names)
     with translation.override(language) if language else nullcontext():
         items = key.model._base_manager.using(using)
-        statement, converters = compiled(
-            related.rows(items, key.names, _among(key, labels))
-        )
+        query = related.rows(items, key.names, _among(key, labels))
+        statement, converters = compiled(query)
     with connections[using].cursor() as cursor:
         cursor.execute(*statement)
         rows = cursor.fetchall()

@@ -260,7 +260,5 @@ def _text_form(queryset: QuerySet[Any], lastmod: Any) -> str:
         return "python"
     if not isinstance(output, DateTimeField):
         return "day" if isinstance(output, DateField) else "python"
-    stored_in_utc = connection.vendor == "postgresql" or (
-        connection.timezone_name == "UTC" or not django_settings.USE_TZ
-    )
-    return "stamp" if stored_in_utc else "python"
+    is_utc = connection.timezone_name == "UTC" or not django_settings.USE_TZ
+    return "stamp" if is_utc or connection.vendor == "postgresql" else "python"

@@ -97,9 +97,8 @@ class _Frame:
         """Return the error that names a word of the method, and where it stands."""
         code, text = self.function.__code__, ast.unparse(node).splitlines()[0]
         line = code.co_firstlineno + getattr(node, "lineno", 1) - 1
-        return NotColumns(
-            f"{self.function.__qualname__}() has {text!r} ({code.co_filename}:{line})"
-        )
+        place = f"{code.co_filename}:{line}"
+        return NotColumns(f"{self.function.__qualname__}() has {text!r} ({place})")
 
     def is_global(self, name: str) -> bool:
         """Return whether the function finds a name outside of itself."""

@@ -122,9 +122,8 @@ class CompiledRoute:
                 folded.append(literal)
         self.slots = tuple(columns[name] for name in names if name in columns)
         # Whether a value equals a default is left to exact().
-        self._is_provable = len(self.slots) > 0 and not any(
-            name in columns for name, _ in form.fixed
-        )
+        defaults = {name for name, _ in form.fixed}
+        self._is_provable = len(self.slots) > 0 and defaults.isdisjoint(columns)
         self._fill = "%s".join(text.replace("%", "%%") for text in folded).__mod__
         self.pieces = (
             escape_leading_slashes(quote(folded[0], safe=SAFE)),

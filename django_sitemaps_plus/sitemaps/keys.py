@@ -67,10 +67,8 @@ class Key:
     @cached_property
     def is_whole(self) -> bool:
         """Whether this is one whole number, as most keys are, and Python's own."""
-        plain = IntegerField.to_python
-        return len(self.fields) == 1 and (
-            getattr(type(self.fields[0]), "to_python", None) is plain
-        )
+        own = getattr(type(self.fields[0]), "to_python", None)
+        return len(self.fields) == 1 and own is IntegerField.to_python
 
     def order(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return ``queryset`` ordered by key, whatever order it had."""
