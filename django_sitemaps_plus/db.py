@@ -283,15 +283,6 @@ def delete_old(rows: QuerySet[Any], column: str, before: float) -> int:
         deleted += rows.filter(pk__in=old).delete()[0]
 
 
-#: MySQL's ER_LOCK_DEADLOCK.
-_DEADLOCK = 1213
-
-
-def is_deadlock(error: Exception) -> bool:
-    """Return whether MySQL rolled a transaction back that waited for another."""
-    return isinstance(error, OperationalError) and error.args[:1] == (_DEADLOCK,)
-
-
 #: How often a transaction is tried that another one kept from its locks.
 _TRIES = 3
 

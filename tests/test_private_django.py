@@ -89,7 +89,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "get_connection_params": "db",
         "in_atomic_block": (
             "building/page_build building/pages changes/hints changes/recorder db "
-            "delivery/engines hooks pagination/queries"
+            "delivery/engines hooks"
         ),
         "is_usable": "building/pages changes/hints",
         "needs_rollback": "db",

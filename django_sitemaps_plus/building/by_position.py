@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.core.paginator import EmptyPage
@@ -121,7 +121,6 @@ def position_page(
 
     Raises ``ConfigurationError`` if that is more than a page may hold.
     """
-    source = _of_one_run(source)
     if not 1 <= number <= source.position_size(site)[1]:
         return None
     try:
@@ -138,15 +137,10 @@ def position_page(
 
 def position_all(source: SectionSource, site: SiteAddress) -> Iterator[Entries]:
     """Yield all pages of a section, built now; raises as ``position_page``."""
-    source, number = _of_one_run(source), 1
+    number = 1
     while (page := position_page(source, number, site)) is not None:
         yield page
         number += 1
-
-
-def _of_one_run(source: SectionSource) -> SectionSource:
-    """Return a section whose list of items is read once, to be counted and listed."""
-    return source if source.is_one_run else replace(source, is_one_run=True)
 
 
 def forget_stored(section: Section) -> None:

@@ -8,7 +8,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus import hooks
-from django_sitemaps_plus.sitemaps.site_rows import SiteRow
+from django_sitemaps_plus.sitemaps.site_rows import SiteRow, index, unique
 
 
 class Change(SiteRow):
@@ -36,10 +36,7 @@ class Change(SiteRow):
     class Meta:
         app_label = "sitemaps_plus"
         indexes: ClassVar[list[models.Index]] = [
-            models.Index(
-                fields=["site", "section", "page", "id"],
-                name="sitemaps_plus_change_page",
-            ),
+            index("sitemaps_plus_change_page", "site", "section", "page", "id"),
         ]
         verbose_name = _("waiting change")
         verbose_name_plural = _("waiting changes")
@@ -89,24 +86,13 @@ class UrlChange(SiteRow):
     class Meta:
         app_label = "sitemaps_plus"
         indexes: ClassVar[list[models.Index]] = [
-            models.Index(fields=["digest", "at"], name="sitemaps_plus_url_location"),
-            models.Index(
-                fields=["site", "section", "kind", "at"],
-                name="sitemaps_plus_url_change",
-            ),
-            models.Index(
-                fields=["site", "queued_at", "on_hold", "id"],
-                name="sitemaps_plus_url_queue",
-            ),
+            index("sitemaps_plus_url_location", "digest", "at"),
+            index("sitemaps_plus_url_change", "site", "section", "kind", "at"),
+            index("sitemaps_plus_url_queue", "site", "queued_at", "on_hold", "id"),
             # What is newest, of the site and of a section.
-            models.Index(fields=["site", "at"], name="sitemaps_plus_url_newest"),
-            models.Index(
-                fields=["site", "section", "at"], name="sitemaps_plus_url_section"
-            ),
-            models.Index(
-                fields=["site", "announce_at", "id"],
-                name="sitemaps_plus_url_announce",
-            ),
+            index("sitemaps_plus_url_newest", "site", "at"),
+            index("sitemaps_plus_url_section", "site", "section", "at"),
+            index("sitemaps_plus_url_announce", "site", "announce_at", "id"),
         ]
         verbose_name = _("URL change")
         verbose_name_plural = _("URL changes")
@@ -137,9 +123,7 @@ class RelatedState(SiteRow):
     class Meta:
         app_label = "sitemaps_plus"
         constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(
-                fields=["site", "section", "model", "key"], name="sitemaps_plus_related"
-            ),
+            unique("sitemaps_plus_related", "site", "section", "model", "key"),
         ]
 
     def __str__(self) -> str:

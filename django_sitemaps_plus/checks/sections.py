@@ -257,7 +257,7 @@ def _check_expressions(source: SectionSource) -> Iterator[CheckMessage]:
     text = hint = ""
     if source.key is not None:
         try:
-            RowPlan.make(sitemap, items, source.key)
+            RowPlan(sitemap, items, source.key)
             statements_of(sitemap, source.key)
             others = {**moments(sitemap), **item_title(sitemap)}
             items.annotate(**{alias(n): e for n, e in others.items()})

@@ -17,7 +17,13 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemaps_plus.db import DatabaseTime, parts, retried
-from django_sitemaps_plus.sitemaps.site_rows import SiteManager, SiteQuerySet, SiteRow
+from django_sitemaps_plus.sitemaps.site_rows import (
+    SiteManager,
+    SiteQuerySet,
+    SiteRow,
+    index,
+    unique,
+)
 
 #: No time lies further ahead: the longest wait, and as much for clocks that differ.
 _AHEAD = 2 * 86_400.0
@@ -210,18 +216,13 @@ class Submission(SiteRow):
     class Meta:
         app_label = "sitemaps_plus"
         constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(
-                fields=["digest", "engine", "site", "live"],
-                name="sitemaps_plus_one_waits",
-            ),
+            unique("sitemaps_plus_one_waits", "digest", "engine", "site", "live"),
         ]
         indexes: ClassVar[list[models.Index]] = [
-            models.Index(
-                fields=["site", "engine", "host", "due_at"], name="sitemaps_plus_due"
-            ),
+            index("sitemaps_plus_due", "site", "engine", "host", "due_at"),
             # Failures are looked up among very many that were accepted.
-            models.Index(fields=["site", "state", "id"], name="sitemaps_plus_outcome"),
-            models.Index(fields=["site", "sent_at"], name="sitemaps_plus_sent"),
+            index("sitemaps_plus_outcome", "site", "state", "id"),
+            index("sitemaps_plus_sent", "site", "sent_at"),
         ]
         verbose_name = _("submission")
         verbose_name_plural = _("submissions")
@@ -377,9 +378,7 @@ class EngineState(SiteRow):
     class Meta:
         app_label = "sitemaps_plus"
         constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(
-                fields=["site", "engine", "host"], name="sitemaps_plus_engine"
-            ),
+            unique("sitemaps_plus_engine", "site", "engine", "host"),
         ]
         verbose_name = _("search engine")
         verbose_name_plural = _("search engines")

@@ -214,10 +214,7 @@ def cuts(source: SectionSource, page: Page, fitting: int, most: int) -> list[Key
 
 
 def _create_pages(
-    section: Section,
-    owner: str,
-    lowers: Sequence[str | None],
-    positions: Sequence[int],
+    section: Section, owner: str, lowers: Sequence[str | None], positions: Sequence[int]
 ) -> list[Page]:
     """
     Add pages to ``section``, as the lease's owner, inside a transaction.

@@ -25,6 +25,8 @@ from django_sitemaps_plus.sitemaps.site_rows import (
     SiteRow,
     claim_of,
     current_key,
+    index,
+    unique,
 )
 
 
@@ -100,9 +102,7 @@ class Section(SiteRow, Claimed):
         app_label = "sitemaps_plus"
         constraints: ClassVar[list[models.BaseConstraint]] = [
             # By the name first: a save is recorded for every site that has the name.
-            models.UniqueConstraint(
-                fields=["name", "site"], name="sitemaps_plus_section_name"
-            ),
+            unique("sitemaps_plus_section_name", "name", "site"),
         ]
         verbose_name = _("section")
         verbose_name_plural = _("sections")
@@ -133,9 +133,8 @@ class PageQuerySet(ClaimQuerySet["Page"]):
         Unless another is, or has looked at it since it was read.
         """
         read = {"version": page.version, "verified_at": page.verified_at}
-        return bool(
-            _CLAIM.run(self.db, pk=page.pk, owner=owner, seconds=seconds, **read)
-        )
+        claimed = _CLAIM.run(self.db, pk=page.pk, owner=owner, seconds=seconds, **read)
+        return bool(claimed)
 
     def claim_new(self, found: Sequence[Page], owner: str, seconds: float) -> bool:
         """Become the one who builds those pages that were never built, as ``claim``."""
@@ -283,15 +282,11 @@ class Page(Claimed):
     class Meta:
         app_label = "sitemaps_plus"
         constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(
-                fields=["section", "number"], name="sitemaps_plus_page_number"
-            ),
-            models.UniqueConstraint(
-                fields=["section", "position"], name="sitemaps_plus_page_position"
-            ),
+            unique("sitemaps_plus_page_number", "section", "number"),
+            unique("sitemaps_plus_page_position", "section", "position"),
         ]
         indexes: ClassVar[list[models.Index]] = [
-            models.Index(fields=["searched"], name="sitemaps_plus_page_searched"),
+            index("sitemaps_plus_page_searched", "searched"),
         ]
         verbose_name = _("sitemap page")
         verbose_name_plural = _("sitemap pages")

@@ -105,9 +105,8 @@ def _merged(
     else:
         values = f"VALUES {', '.join([f'({row})'] * len(rows))}"
     names = ", ".join(f"k{index}" for index in range(len(columns)))
-    selected = ", ".join(
-        f"{column} AS k{index}" for index, column in enumerate(columns)
-    )
+    named = [f"{column} AS k{index}" for index, column in enumerate(columns)]
+    selected = ", ".join(named)
     statement = (
         f"SELECT kind, number FROM (SELECT {selected}, 0 AS kind, 0 AS number "  # noqa: S608 (names)
         f"FROM {table} WHERE 1 = 0 UNION ALL {values}) merged ORDER BY {names}, kind"

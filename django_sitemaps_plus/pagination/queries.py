@@ -8,12 +8,13 @@ import uuid
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, NoReturn
 
-from django.db import OperationalError, connections, router, transaction
+from django.db import router, transaction
 from django.db.models import Count, Max, Min, OuterRef, Q, Subquery, Sum
 
-from django_sitemaps_plus.db import is_deadlock
+from django_sitemaps_plus.db import retrying
 from django_sitemaps_plus.exceptions import Busy
 from django_sitemaps_plus.prepared import Prepared, Slot, listed, slots
 from django_sitemaps_plus.sitemaps.keys import Key
@@ -30,8 +31,6 @@ LEASE = 15
 WAIT = 1.0
 #: Seconds between two looks whether the lease is free.
 _POLL = 0.05
-#: Times a row is created or found before its absence is an error.
-_TRIES = 5
 
 
 def ledger() -> str:
@@ -92,18 +91,12 @@ def row_of(name: str, **defaults: Any) -> Section:
     Return the row of a name, created with ``defaults`` if it is not there.
 
     Of several who create it at once, InnoDB may take some for deadlocked: these find
-    it the next time. Raises that error where the transaction is not ours.
+    it the next time.
     """
     for row in sections_called([name]):
         return row
-    rows = sections()
-    for _ in range(_TRIES):
-        try:
-            return rows.get_or_create(name=name, defaults=defaults)[0]
-        except OperationalError as error:
-            if connections[rows.db].in_atomic_block or not is_deadlock(error):
-                raise
-    return rows.get(name=name)
+    create = partial(sections().get_or_create, name=name, defaults=defaults)
+    return retrying(ledger(), create)[0]
 
 
 def void(section: Section, signature: str = "", *, damaged: bool = False) -> None:

@@ -120,7 +120,7 @@ def _description(section: SectionSource) -> list[Any]:
             parts += [name, _written(value)]
     if section.key is not None:
         queryset = section.key.order(items_of(sitemap))
-        plan = RowPlan.make(sitemap, queryset, section.key)
+        plan = RowPlan(sitemap, queryset, section.key)
         related = [statements_of(sitemap, section.key)]
         related += other_statements(sitemap, section.key).values()
         for statement, params in [plan.statement, *chain(*related)]:

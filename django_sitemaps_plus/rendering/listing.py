@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import TypeAlias
 
+from django_sitemaps_plus.db import parts
 from django_sitemaps_plus.protocol.markup import escape
 
 #: By location, as it is written, the rest of each entry.
@@ -139,7 +140,4 @@ def listings(former: bytes, blocks: Sequence[bytes]) -> tuple[Listing, Listing]:
 def _finer(text: bytes) -> list[bytes]:
     """Return a text in blocks of a few entries."""
     entries = text.split(_END)[:-1]
-    return [
-        _END.join([*entries[start : start + _BLOCK], b""])
-        for start in range(0, len(entries), _BLOCK)
-    ]
+    return [_END.join([*some, b""]) for some in parts(entries, _BLOCK)]

@@ -43,7 +43,7 @@ from django_sitemaps_plus.sitemaps.attributes import (
 )
 from django_sitemaps_plus.sitemaps.classes import Sitemap
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, key_of
+from django_sitemaps_plus.sitemaps.keys import KeyValue
 from django_sitemaps_plus.sitemaps.media import settled
 from django_sitemaps_plus.sitemaps.registry import AnySitemap
 from django_sitemaps_plus.sitemaps.routes import Route
@@ -64,6 +64,7 @@ from .columns import (
     GivenLocations,
     LastmodColumn,
     Locations,
+    Media,
     RowBatch,
     Tally,
     TextLocations,
@@ -72,7 +73,7 @@ from .columns import (
 from .digest import definition
 from .listing import lastmods_of, listing_of, location_of
 from .related_rows import attach
-from .row_path import RowPlan
+from .row_path import Routes, RowPlan
 from .serializer import Serializer
 
 #: Entries built at a time on the row path: as fast as more, in less memory.
@@ -111,8 +112,8 @@ class Reader:
     @cached_property
     def read_as(self) -> AsColumns:
         """How the section's methods are read; asked only where rows are read."""
-        is_one_run = self.source.is_one_run
-        rows = self.source.items if is_one_run else partial(items_of, self.sitemap)
+        is_keyed = self.source.key is not None
+        rows = partial(items_of, self.sitemap) if is_keyed else self.source.items
         return as_columns(
             self.sitemap, rows, lambda route: [*self._compiled(route).values()]
         )
@@ -166,7 +167,7 @@ class Reader:
         key = self.source.paged_by
         queryset = key.order(self.source.rows(lower, upper))
         if not self._needs_objects():
-            yield from self._rows(queryset, key, most)
+            yield from self._rows(queryset, most)
             return
         rest = queryset = self.annotated(queryset)
         # A keyset query for every chunk: ``iterator()`` would copy the whole result
@@ -178,8 +179,7 @@ class Reader:
             yield from self.objects(items, labels)
             if len(items) < OBJECTS_AT_ONCE:
                 return
-            vendor = connections[queryset.db].vendor
-            rest = queryset.filter(key.after(key.of(items[-1]), vendor))
+            rest = key.where(queryset, "gt", key.of(items[-1]))
 
     def _needs_objects(self) -> bool:
         """Return whether what is wanted of an item takes a method."""
@@ -192,11 +192,11 @@ class Reader:
         wanted = declared_expressions(self.sitemap, titles=self.with_titles)
         return annotated(rows, wanted, self.sitemap)
 
-    def _rows(self, queryset: QuerySet[Any], key: Key, most: int) -> Iterator[RowBatch]:
+    def _rows(self, queryset: QuerySet[Any], most: int) -> Iterator[RowBatch]:
         """The row path: queries on the raw cursor, until one returns too few rows."""
-        rest, vendor = queryset, connections[queryset.db].vendor
+        rest = queryset
         while True:
-            plan = self._plan(rest[:most], key)
+            plan = self._plan(rest[:most])
             read, last = 0, None
             for batch in self._batches(plan):
                 labels = batch.labels
@@ -206,16 +206,15 @@ class Reader:
                 yield batch
             if read < most or last is None:
                 return
-            rest = queryset.filter(key.after(plan.key(last), vendor))
+            rest = plan.divided_by.where(queryset, "gt", plan.key(last))
 
     def _batches(self, plan: RowPlan) -> Iterator[RowBatch]:
         """Yield what the statement of a plan returns, some rows at a time."""
-        languages = self.source.languages
-        block = max(1, BLOCK // max(1, len(languages)))
+        block = max(1, BLOCK // self.source.entries_per_item)
         with connections[plan.using].cursor() as cursor:
             cursor.execute(*plan.statement)
             while rows := cursor.fetchmany(block):
-                yield plan.batch(rows, languages, self.routes, self._attempt)
+                yield plan.batch(rows, self.routes, self._attempt)
 
     def of_keys(
         self, keys: Sequence[KeyValue]
@@ -229,7 +228,7 @@ class Reader:
             read += map(key.of, objects)
             batches += self.objects(objects, read)
         else:
-            plan = self._plan(rows, key)
+            plan = self._plan(rows)
             batches += self._batches(plan)
             read += [plan.key(label) for batch in batches for label in batch.labels]
         texts = [text for _, some in self.texts(batches) for text in some.each()]
@@ -257,20 +256,17 @@ class Reader:
                         ]
         return found
 
-    def _plan(self, rows: QuerySet[Any], key: Key, *, textual: bool = True) -> RowPlan:
-        return RowPlan.make(
-            self.read_as.sitemap,
-            rows,
-            key,
-            with_titles=self.with_titles,
-            textual=textual,
-        )
+    def _plan(self, rows: QuerySet[Any]) -> RowPlan:
+        sitemap, key = self.read_as.sitemap, self.source.key
+        return RowPlan(sitemap, rows, key, with_titles=self.with_titles)
 
     @cached_property
-    def routes(self) -> dict[str | None, CompiledRoute]:
+    def routes(self) -> Routes:
         """The section's route, compiled in each of its languages."""
         location = getattr(self.read_as.sitemap, "location", None)
-        return self._compiled(location) if isinstance(location, Route) else {}
+        if isinstance(location, Route):
+            return self._compiled(location)
+        return dict.fromkeys(self.source.languages)
 
     def _compiled(self, route: Route) -> dict[str | None, CompiledRoute]:
         compiled = {}
@@ -290,18 +286,15 @@ class Reader:
         if self.source.hook:
             origin = self.site.origin
             with self.source.context(self.site):
-                infos = self.sitemap.get_urls(
-                    page=page, site=_site_of(origin.host), protocol=origin.scheme
-                )
+                site, scheme = _site_of(origin.host), origin.scheme
+                infos = self.sitemap.get_urls(page=page, site=site, protocol=scheme)
                 given = [_contrib_batch(settled(info)) for info in infos]
             yield from given
             return
         size = self.source.items_per_page
         rows = self.source.items()[(page - 1) * size : page * size]
         if self.read_as.expressions and not self._needs_objects():
-            # Their dates as a view's headers need them.
-            plan = self._plan(rows, key_of(rows, "pk"), textual=False)
-            yield from self._batches(plan)
+            yield from self._batches(self._plan(rows))
             return
         for chunk in parts(rows, OBJECTS_AT_ONCE):
             yield from self.objects(chunk, [_shown(item) for item in chunk])
@@ -376,13 +369,12 @@ class Reader:
             if isinstance(get, Constant):
                 return replace(get, length=len(items))
             is_tag = name in tags() or name == TITLE
-            return self._attempt(
-                lambda item: settled(get(item)), items, None if is_tag else faults
-            )
+            noted = None if is_tag else faults
+            return self._attempt(lambda item: settled(get(item)), items, noted)
 
         titles = list[Sequence[Any]]()
         locations: dict[str | None, Locations] = {}
-        media: dict[str | None, dict[str, Sequence[Any]]] = {}
+        media: dict[str | None, Media] = {}
         for language in languages:
             with self.source.context(self.site, language):
                 locations[language] = TextLocations(column("location", language))
@@ -395,9 +387,7 @@ class Reader:
             return RowBatch(
                 labels=labels,
                 locations=locations,
-                lastmods=LastmodColumn(
-                    column("lastmod", first), zone=timezone.get_default_timezone()
-                ),
+                lastmods=_lastmods(column("lastmod", first)),
                 changefreqs=column("changefreq", first),
                 priorities=column("priority", first),
                 media=media,
@@ -468,14 +458,17 @@ def _site_of(host: str) -> Any:
     return site
 
 
+def _lastmods(values: Sequence[Any]) -> LastmodColumn:
+    """Return lastmods as methods give them: times are of ``TIME_ZONE``."""
+    return LastmodColumn(values, zone=timezone.get_default_timezone())
+
+
 def _contrib_batch(info: Mapping[str, Any]) -> RowBatch:
     """Return one of contrib's dicts as a batch of one."""
     return RowBatch(
         labels=[_shown(info.get("item"))],
         locations={None: GivenLocations([info.get("location")])},
-        lastmods=LastmodColumn(
-            [info.get("lastmod")], zone=timezone.get_default_timezone()
-        ),
+        lastmods=_lastmods([info.get("lastmod")]),
         changefreqs=[info.get("changefreq")],
         priorities=[info.get("priority") or None],
         media={None: {name: [info.get(name)] for name in MEDIA}},

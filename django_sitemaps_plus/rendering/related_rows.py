@@ -55,9 +55,8 @@ def related_values(
     width = len(key.names)
     with translation.override(language) if language else nullcontext():
         items = key.model._base_manager.using(using)
-        statement, converters = compiled(
-            related.rows(items, key.names, _among(key, labels))
-        )
+        query = related.rows(items, key.names, _among(key, labels))
+        statement, converters = compiled(query)
     with connections[using].cursor() as cursor:
         cursor.execute(*statement)
         rows = cursor.fetchall()
@@ -147,18 +146,13 @@ def attach(
             names = [getattr(item, name) for item in items]
             given = None if attribute_of(name) in tags() else faults
             columns[name] = converted(convert, names, attempt, given)
-    key = key_of(queryset, "pk")
+    key, using = key_of(queryset, "pk"), database_of(queryset)
     languages = (None, *other_statements(source.sitemap, key))
     for name, slot in related.items():
+        kind, labels = MEDIA[attribute_of(name)], key.labels(items)
         for language in languages:
             columns[in_language(name, language) if language else name] = related_values(
-                slot,
-                MEDIA[attribute_of(name)],
-                key,
-                key.labels(items),
-                database_of(queryset),
-                attempt,
-                language,
+                slot, kind, key, labels, using, attempt, language
             )
     for name, column in columns.items():
         for item, value in zip(items, column, strict=True):

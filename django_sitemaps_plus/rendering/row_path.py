@@ -8,9 +8,8 @@ is a Python method.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from django.conf import settings as django_settings
 from django.core.exceptions import FieldError
@@ -27,12 +26,13 @@ from django_sitemaps_plus.sitemaps.attributes import (
     attribute_of,
     declared_expressions,
     declared_media,
+    declared_related,
     in_language,
     is_alias,
     tags,
 )
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
-from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, plain
+from django_sitemaps_plus.sitemaps.keys import Key, KeyValue, key_of, plain
 from django_sitemaps_plus.sitemaps.media import (
     Related,
     is_composed,
@@ -47,20 +47,16 @@ from .columns import (
     Constant,
     LastmodColumn,
     Locations,
+    Media,
     RouteLocations,
     RowBatch,
     TextLocations,
 )
 from .related_rows import filled, other_statements, related_values
-from .statements import (
-    Attempt,
-    Converters,
-    Statement,
-    compiled,
-    converted,
-    rows_of,
-    transposed,
-)
+from .statements import Attempt, compiled, converted, rows_of, transposed
+
+#: By language, the section's route as it is there; None where it has no route.
+Routes: TypeAlias = Mapping[str | None, CompiledRoute | None]
 
 
 class _DateText(Func):
@@ -93,62 +89,43 @@ class _DateText(Func):
         return self.as_sql(compiler, connection, template=template, **extra)
 
 
-@dataclass(frozen=True)
 class RowPlan:
-    """A compiled query, and what its columns hold."""
+    """
+    A compiled query, and what its columns hold.
 
-    statement: Statement
-    key_width: int
-    #: Column number of each selected alias.
-    positions: dict[str, int]
-    #: Converters of the columns that the ORM would convert.
-    converters: Converters
-    sitemap: AnySitemap
-    lastmod_form: str
-    divided_by: Key
-    using: str
-    with_titles: bool
-    #: The languages in which related rows have other values.
-    others: frozenset[str]
+    Dates are selected as text where that is reliable; not without a ``key``, by
+    position, where a view's headers need them. Raises Django's ``FieldError`` for an
+    expression that cannot be resolved.
+    """
 
-    @classmethod
-    def make(
-        cls,
+    def __init__(
+        self,
         sitemap: AnySitemap,
         queryset: QuerySet[Any],
-        key: Key,
+        key: Key | None,
         *,
         with_titles: bool = False,
-        textual: bool = True,
-    ) -> RowPlan:
-        """
-        Compile ``queryset`` and the expressions of ``sitemap`` into one statement.
-
-        With ``textual``, dates are selected as text where that is reliable. Raises
-        Django's ``FieldError`` for an expression that cannot be resolved.
-        """
+    ) -> None:
         expressions = declared_expressions(sitemap, titles=with_titles)
-        lastmod, form = expressions.get(alias("lastmod")), "python"
-        if textual and lastmod is not None:
-            form = _text_form(queryset, lastmod)
-        if form != "python":
+        lastmod = expressions.get(alias("lastmod"))
+        self.lastmod_form = "python"
+        if key is not None and lastmod is not None:
+            self.lastmod_form = _text_form(queryset, lastmod)
+        if self.lastmod_form != "python":
             expressions[alias("lastmod")] = _DateText(lastmod)
         every = annotated(queryset, expressions, sitemap)
-        names = [*key.names, *filter(is_alias, every.query.annotation_select)]
-        selected = plain(every).values_list(*names)
-        statement, converters = compiled(selected)
-        return cls(
-            statement=statement,
-            key_width=len(key.names),
-            positions={name: index for index, name in enumerate(names)},
-            converters=converters,
-            sitemap=sitemap,
-            lastmod_form=form,
-            divided_by=key,
-            using=queryset.db,
-            with_titles=with_titles,
-            others=frozenset(other_statements(sitemap, key)),
-        )
+        self.divided_by = key or key_of(queryset, "pk")
+        self.key_width = len(self.divided_by.names)
+        selected = every.query.annotation_select
+        names = [*self.divided_by.names, *filter(is_alias, selected)]
+        #: Column number of each selected alias.
+        self.positions = {name: index for index, name in enumerate(names)}
+        self.statement, self.converters = compiled(plain(every).values_list(*names))
+        self.sitemap = sitemap
+        self.using = queryset.db
+        self.with_titles = with_titles
+        #: The languages in which related rows have other values.
+        self.others = frozenset(other_statements(sitemap, self.divided_by))
 
     def key(self, label: Any) -> KeyValue:
         """Convert a row's label, its key by the driver's values, to the ORM's."""
@@ -158,11 +135,7 @@ class RowPlan:
         )
 
     def batch(
-        self,
-        rows: Sequence[tuple[Any, ...]],
-        languages: tuple[str | None, ...],
-        routes: dict[str | None, CompiledRoute],
-        attempt: Attempt,
+        self, rows: Sequence[tuple[Any, ...]], routes: Routes, attempt: Attempt
     ) -> RowBatch:
         """Return ``rows`` column by column; ``attempt`` converts a column's values."""
         columns = transposed(rows)
@@ -178,7 +151,7 @@ class RowPlan:
         zone = dt.UTC if django_settings.USE_TZ else timezone.get_default_timezone()
         return RowBatch(
             labels=rows_of(columns[: self.key_width]),
-            locations=self._locations(columns, languages, routes),
+            locations=self._locations(columns, routes),
             lastmods=LastmodColumn(
                 self._column("lastmod", columns),
                 self.lastmod_form,
@@ -187,9 +160,9 @@ class RowPlan:
             ),
             changefreqs=self._column("changefreq", columns),
             priorities=self._column("priority", columns),
-            media=self._media(columns, languages, attempt),
+            media=self._media(columns, routes, attempt),
             faults=faults,
-            titles=[self._column(TITLE, columns, language) for language in languages]
+            titles=[self._column(TITLE, columns, language) for language in routes]
             if self.with_titles
             else (),
         )
@@ -210,34 +183,30 @@ class RowPlan:
         return columns[self.positions[name] if own is None else own]
 
     def _locations(
-        self,
-        columns: list[Sequence[Any]],
-        languages: tuple[str | None, ...],
-        routes: dict[str | None, CompiledRoute],
+        self, columns: list[Sequence[Any]], routes: Routes
     ) -> dict[str | None, Locations]:
         location = getattr(self.sitemap, "location", None)
-        if not isinstance(location, Route):
-            return {
-                language: TextLocations(self._column("location", columns, language))
-                for language in languages
-            }
-        names = [alias("location", parameter) for parameter in location.expressions]
+        given = location.expressions if isinstance(location, Route) else ()
+        names = [alias("location", parameter) for parameter in given]
         found: dict[str | None, Locations] = {}
-        for language in languages:
-            values = [self._selected(name, columns, language) for name in names]
-            found[language] = RouteLocations(routes[language], values)
-            if not names:
+        for language, route in routes.items():
+            if route is None:
+                texts = self._column("location", columns, language)
+                found[language] = TextLocations(texts)
+            elif names:
+                values = [self._selected(name, columns, language) for name in names]
+                found[language] = RouteLocations(route, values)
+            else:
                 # A route of constants: the same text for every row.
-                text = routes[language].exact(())
-                found[language] = TextLocations([text] * len(columns[0]))
+                found[language] = TextLocations([route.exact(())] * len(columns[0]))
         return found
 
     def _media(
         self,
         columns: list[Sequence[Any]],
-        languages: tuple[str | None, ...],
+        languages: Iterable[str | None],
         attempt: Attempt,
-    ) -> dict[str | None, dict[str, Sequence[Any]]]:
+    ) -> dict[str | None, Media]:
         usual = self._media_in(columns, None, attempt)
         spoken = [name for name in self.positions if attribute_of(name) in MEDIA]
         # What a language does not have of its own is one object, and compared as one.
@@ -251,27 +220,23 @@ class RowPlan:
 
     def _media_in(
         self, columns: list[Sequence[Any]], language: str | None, attempt: Attempt
-    ) -> dict[str, Sequence[Any]]:
+    ) -> Media:
         media = {}
+        keys = self._keys(columns) if declared_related(self.sitemap) else ()
         for name, value in declared_media(self.sitemap).items():
+            kind = MEDIA[name]
             if not is_composed(value):
                 media[name] = self._column(name, columns, language)
                 continue
             parts = [
                 related_values(
-                    slot,
-                    MEDIA[name],
-                    self.divided_by,
-                    self._keys(columns),
-                    self.using,
-                    attempt,
-                    language,
+                    slot, kind, self.divided_by, keys, self.using, attempt, language
                 )
                 if isinstance(slot, Related)
                 else self._selected(alias(name, index), columns, language)
                 for index, slot in enumerate(slots_of(value))
             ]
-            media[name] = filled(value, MEDIA[name], parts, attempt)
+            media[name] = filled(value, kind, parts, attempt)
         return media
 
     def _keys(self, columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
@@ -295,7 +260,5 @@ def _text_form(queryset: QuerySet[Any], lastmod: Any) -> str:
         return "python"
     if not isinstance(output, DateTimeField):
         return "day" if isinstance(output, DateField) else "python"
-    stored_in_utc = connection.vendor == "postgresql" or (
-        connection.timezone_name == "UTC" or not django_settings.USE_TZ
-    )
-    return "stamp" if stored_in_utc else "python"
+    is_utc = connection.timezone_name == "UTC" or not django_settings.USE_TZ
+    return "stamp" if is_utc or connection.vendor == "postgresql" else "python"

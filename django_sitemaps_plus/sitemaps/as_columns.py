@@ -58,10 +58,7 @@ _OF_SITEMAPS = (
 _OF_FIELDS = ("get_db_converters", "select_format", "get_col")
 #: In what code differs that stands elsewhere in a file, or in another one.
 _OF_PLACES = ("co_flags", "co_firstlineno", "co_linetable")
-_REQUIRED = (
-    related.ForwardManyToOneDescriptor,
-    related.ForwardOneToOneDescriptor,
-)
+_REQUIRED = (related.ForwardManyToOneDescriptor, related.ForwardOneToOneDescriptor)
 _PLAIN = (DeferredAttribute, related.ForeignKeyDeferredAttribute)
 #: What methods may give beside columns, where that is not what a constant may be.
 _CONSTANTS = {"location": (str, Route), "lastmod": (str, type(None))}
@@ -100,9 +97,8 @@ class _Frame:
         """Return the error that names a word of the method, and where it stands."""
         code, text = self.function.__code__, ast.unparse(node).splitlines()[0]
         line = code.co_firstlineno + getattr(node, "lineno", 1) - 1
-        return NotColumns(
-            f"{self.function.__qualname__}() has {text!r} ({code.co_filename}:{line})"
-        )
+        place = f"{code.co_filename}:{line}"
+        return NotColumns(f"{self.function.__qualname__}() has {text!r} ({place})")
 
     def is_global(self, name: str) -> bool:
         """Return whether the function finds a name outside of itself."""

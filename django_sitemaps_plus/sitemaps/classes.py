@@ -191,9 +191,8 @@ class Sitemap(_Contrib[ItemT]):
         """Look up an attribute of an item as contrib does, with expressions."""
         declared = getattr(self, name, default)
         if has_expressions(name, declared):
-            if not self.i18n:
-                return getter(name, declared)(item)
-            return getter(name, declared, item[1])(item[0])
+            own, language = item if self.i18n else (item, None)
+            return getter(name, declared, language)(own)
         return super()._get(name, item, default)  # type: ignore[misc]  # no stub
 
     def _items(self) -> Any:

@@ -79,7 +79,7 @@ class CompiledRoute:
         self._values = list(given.values())
         self._indexes = [self._params.index(param) for param in expressions]
         form = forms[0]
-        literals, names = split_template(form.template, form.regex, form.names)
+        literals, names = split_template(form)
         self.slots: tuple[int, ...] = ()
         self.verbatim = [
             all(form.writer(form.names[index]) is str for form in forms)
@@ -122,9 +122,8 @@ class CompiledRoute:
                 folded.append(literal)
         self.slots = tuple(columns[name] for name in names if name in columns)
         # Whether a value equals a default is left to exact().
-        self._is_provable = len(self.slots) > 0 and not any(
-            name in columns for name, _ in form.fixed
-        )
+        defaults = {name for name, _ in form.fixed}
+        self._is_provable = len(self.slots) > 0 and defaults.isdisjoint(columns)
         self._fill = "%s".join(text.replace("%", "%%") for text in folded).__mod__
         self.pieces = (
             escape_leading_slashes(quote(folded[0], safe=SAFE)),

@@ -20,6 +20,7 @@ from typing import Any
 
 import django
 from django.core.exceptions import ValidationError
+from django.db import connections
 from django.db.models import (
     BooleanField,
     Field,
@@ -66,10 +67,8 @@ class Key:
     @cached_property
     def is_whole(self) -> bool:
         """Whether this is one whole number, as most keys are, and Python's own."""
-        plain = IntegerField.to_python
-        return len(self.fields) == 1 and (
-            getattr(type(self.fields[0]), "to_python", None) is plain
-        )
+        own = getattr(type(self.fields[0]), "to_python", None)
+        return len(self.fields) == 1 and own is IntegerField.to_python
 
     def order(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return ``queryset`` ordered by key, whatever order it had."""
@@ -131,18 +130,6 @@ class Key:
             return None
         return None if None in value else value
 
-    def from_(self, value: KeyValue, vendor: str) -> Q:
-        """Rows at ``value`` or after it."""
-        return self._compare("gte", value, vendor)
-
-    def after(self, value: KeyValue, vendor: str) -> Q:
-        """Rows after ``value``."""
-        return self._compare("gt", value, vendor)
-
-    def before(self, value: KeyValue, vendor: str) -> Q:
-        """Rows before ``value``."""
-        return self._compare("lt", value, vendor)
-
     def among(self, values: Iterable[KeyValue]) -> Q:
         """Rows that have one of these keys."""
         if len(self.names) == 1:
@@ -152,6 +139,12 @@ class Key:
             # As pairs: keywords of a Q are sorted, and keys are to keep their order.
             condition |= Q(*zip(self.names, value, strict=True))
         return condition
+
+    def where(
+        self, rows: QuerySet[Any], operator: str, value: KeyValue
+    ) -> QuerySet[Any]:
+        """Return the rows at a value or after it: "gte"; "gt" after it, "lt" before."""
+        return rows.filter(self._compare(operator, value, connections[rows.db].vendor))
 
     def _compare(self, operator: str, value: KeyValue, vendor: str) -> Q:
         """

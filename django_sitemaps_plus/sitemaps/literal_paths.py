@@ -82,7 +82,7 @@ def values_of(path: str, given: tuple[Param, ...], url: str) -> dict[Param, str]
     match = form.search(url)
     if match is None:
         return {}
-    _, names = split_template(form.template, form.regex, form.names)
+    _, names = split_template(form)
     return dict(zip(names, match.groups(), strict=True))
 
 

@@ -110,9 +110,8 @@ class Related:
             except FieldDoesNotExist as error:
                 raise FieldError(f"Related({self.relation!r}): {error}") from error
             if related is None:
-                raise FieldError(
-                    f"Related({self.relation!r}): {name!r} is not a relation"
-                )
+                text = f"Related({self.relation!r}): {name!r} is not a relation"
+                raise FieldError(text)
             model = related
         return model
 

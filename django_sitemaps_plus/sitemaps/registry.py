@@ -262,9 +262,8 @@ def load(path: str | None, where: str) -> dict[str, Any]:
     try:
         sitemaps = import_string(path)
     except ImportError as error:
-        raise ConfigurationError(
-            f"{where} is {path!r}, which cannot be imported: {error}"
-        ) from error
+        text = f"{where} is {path!r}, which cannot be imported: {error}"
+        raise ConfigurationError(text) from error
     if not (hasattr(sitemaps, "keys") and hasattr(sitemaps, "__getitem__")):
         raise ConfigurationError(
             f"{where} is {path!r}, which is not a dict of sitemaps but "

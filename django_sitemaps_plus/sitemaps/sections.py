@@ -13,7 +13,7 @@ from typing import Any
 from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.signals import setting_changed
-from django.db import DEFAULT_DB_ALIAS, connections, router
+from django.db import DEFAULT_DB_ALIAS, router
 from django.db.models import QuerySet
 from django.utils import translation
 
@@ -56,8 +56,6 @@ class SectionSource:
     database: str = DEFAULT_DB_ALIAS
     #: Whether it was given to a view, and is built for one request.
     is_live: bool = False
-    #: Whether ``items()`` is asked once: for one request, or for all pages.
-    is_one_run: bool = False
     #: What was registered, and for which of ``SITES``.
     registered: Any = field(default=None, compare=False)
     site: str = field(default="", compare=False)
@@ -76,11 +74,10 @@ class SectionSource:
         items = items_of(self.sitemap)
         # Where they are written: a replica may not have received yet what was saved.
         rows: QuerySet[Any] = items.using(database_of(items))
-        vendor = connections[rows.db].vendor
         if lower is not None:
-            rows = rows.filter(self.paged_by.from_(lower, vendor))
+            rows = self.paged_by.where(rows, "gte", lower)
         if upper is not None:
-            rows = rows.filter(self.paged_by.before(upper, vendor))
+            rows = self.paged_by.where(rows, "lt", upper)
         return rows
 
     def context(
@@ -106,14 +103,11 @@ class SectionSource:
         return "" if self.key is None else self.key.signature
 
     def items(self) -> Any:
-        """Return all items, carrying the values of declared expressions."""
-        return self._items if self.is_one_run else self._declared_items()
+        """Return all items, with the values of declared expressions; asked for once."""
+        return self._items
 
     @cached_property
     def _items(self) -> Any:
-        return self._declared_items()
-
-    def _declared_items(self) -> Any:
         if isinstance(self.sitemap, Sitemap):
             return self.sitemap.annotated_items()
         return in_order(self.sitemap.items())
@@ -197,9 +191,7 @@ def live_source(name: str, sitemap: AnySitemap) -> SectionSource:
     """Return a sitemap that was given to a view: by position, as contrib does."""
     hook = _overrides(sitemap)
     reason = f"it overrides {hook}" if hook else "it was given to a view"
-    return SectionSource(
-        name, sitemap, None, reason, hook=hook, is_live=True, is_one_run=True
-    )
+    return SectionSource(name, sitemap, None, reason, hook=hook, is_live=True)
 
 
 @PLACEHOLDER_SITE.rendering()

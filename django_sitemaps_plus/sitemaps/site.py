@@ -134,20 +134,15 @@ class SiteAddress:
         """Return the tag of what a page's version says at this address."""
         return f"{checksum[:24]}-{self.tag}"
 
-    @property
+    @cached_property
     def tag(self) -> str:
         """A short name of the address, for file names and ETags."""
-        return _tag(self.base)
+        return hashlib.blake2b(self.base.encode(), digest_size=6).hexdigest()
 
     @cached_property
     def base(self) -> str:
         """What stored bytes carry of it: scheme, host and script prefix."""
         return f"{self.origin}{self.prefix}"
-
-
-@lru_cache(maxsize=1024)
-def _tag(address: str) -> str:
-    return hashlib.blake2b(address.encode(), digest_size=6).hexdigest()
 
 
 _SCHEME = re.compile(r"https?://", re.IGNORECASE)

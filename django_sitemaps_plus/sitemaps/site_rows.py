@@ -25,6 +25,16 @@ def current_key() -> str:
     return Site.current().key
 
 
+def unique(name: str, *fields: str) -> models.UniqueConstraint:
+    """Return the constraint that no two rows have the same values in some columns."""
+    return models.UniqueConstraint(fields=fields, name=name)
+
+
+def index(name: str, *fields: str) -> models.Index:
+    """Return an index of some columns, in their order."""
+    return models.Index(fields=fields, name=name)
+
+
 class SiteQuerySet(models.QuerySet[_Row]):
     """Rows of one site, or of all: whoever asks says of which."""
 

@@ -245,14 +245,13 @@ def take_apart(regex: str) -> tuple[list[str], list[PatternGroup]] | None:
     return (literals, groups) if regex[position:] in _ENDS else None
 
 
-def split_template(
-    template: str, regex: str, given: Sequence[str]
-) -> tuple[list[str], list[str]]:
+def split_template(form: Form) -> tuple[list[str], list[str]]:
     """
-    Return the literals of a template and the names between them.
+    Return the literals of a form's template and the names between them.
 
     Raises ``ValueError`` if the values of the names that are given cannot fill it.
     """
+    template, regex = form.template, form.regex
     literals, names, end = [""], [], 0
     for field in re.finditer(r"%(?:\((\w+)\)s|(%)?)", template):
         literals[-1] += template[end : field.start()]
@@ -264,7 +263,7 @@ def split_template(
                 f"reverse() fails on the '%' in the URL pattern {regex!r}. "
                 "Take it out of the pattern."
             )
-        elif field[1] not in given:
+        elif field[1] not in form.names:
             raise ValueError(
                 f"reverse() fails without {field[1]!r} for the URL pattern "
                 f"{regex!r}. Give it as well."

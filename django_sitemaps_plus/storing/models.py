@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 
 from django_sitemaps_plus.pagination.models import Page
+from django_sitemaps_plus.sitemaps.site_rows import unique
 
 
 class PageFile(models.Model):
@@ -43,9 +44,7 @@ class PageFile(models.Model):
     class Meta:
         app_label = "sitemaps_plus"
         constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(
-                fields=["page", "checksum", "part"], name="sitemaps_plus_page_file"
-            ),
+            unique("sitemaps_plus_page_file", "page", "checksum", "part"),
         ]
 
     def __str__(self) -> str:

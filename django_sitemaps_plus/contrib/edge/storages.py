@@ -114,22 +114,19 @@ class StorageTarget:
         if self._with_headers is None:
             # A copy of our own: the project may use the alias as well.
             self._with_headers = copy(self.storage)
-        parameters = {"ContentType": headers.content_type}
+        parameters: dict[str, Any] = {"ContentType": headers.content_type}
         if headers.encoding:
             parameters["ContentEncoding"] = headers.encoding
         if headers.cache_control:
             parameters["CacheControl"] = headers.cache_control
-        given = self.storage.get_object_parameters  # type: ignore[attr-defined]  # S3's
-        self._with_headers.get_object_parameters = lambda name: _merged(
-            given(name), parameters, headers.tags
-        )
+        project: Any = self.storage
+
+        def of_object(name: str) -> dict[str, Any]:
+            given = project.get_object_parameters(name)
+            metadata = {**given.get("Metadata", {}), **headers.tags}
+            own = {**parameters, "Metadata": metadata} if metadata else parameters
+            return {**given, **own}
+
+        self._with_headers.get_object_parameters = of_object
         found: Storage = self._with_headers
         return found
-
-
-def _merged(
-    given: Mapping[str, Any], own: Mapping[str, str], tags: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return the parameters of an S3 object: the project's, and what is ours."""
-    metadata = {**given.get("Metadata", {}), **tags}
-    return {**given, **own, **({"Metadata": metadata} if metadata else {})}

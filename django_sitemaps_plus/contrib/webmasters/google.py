@@ -225,9 +225,8 @@ class SearchConsole(GoogleEngine):
         if level == "siteOwner":
             return CheckResult.good(f"The account is an owner of {self.site}.")
         if level is not None:
-            return CheckResult.bad(
-                f"The account is not an owner of {self.site}, but {level}.", _ADD_OWNER
-            )
+            text = f"The account is not an owner of {self.site}, but {level}."
+            return CheckResult.bad(text, _ADD_OWNER)
         seen = ", ".join(sorted(levels)[:20]) or "no property"
         return CheckResult.bad(
             f"The account does not see the property {self.site}. It sees: {seen}.",

@@ -8,10 +8,7 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemaps_plus.sitemaps.site_rows import (
-    Claimed,
-    SiteRow,
-)
+from django_sitemaps_plus.sitemaps.site_rows import Claimed, SiteRow
 
 
 class SitemapReport(SiteRow):

@@ -83,9 +83,8 @@ def alternates(seen: Listed) -> Iterator[Problem]:
         if seen.together is None:
             continue
         if not any(problem.kind == ONE_FOR_ALL for problem in problems):
-            seen.together.name(
-                (href, plain_language(language)) for language, href in links
-            )
+            named = ((href, plain_language(language)) for language, href in links)
+            seen.together.name(named)
         seen.together.link(
             (url, target, target in own)
             for url in urls

@@ -23,11 +23,7 @@ FAILS = error(
     _("URLs that do not answer 200"),
     _("exclude what is not public in items(), or correct the view"),
 )
-REDIRECTS = error(
-    "A101",
-    _("URLs that redirect"),
-    _("list the URL to which it leads"),
-)
+REDIRECTS = error("A101", _("URLs that redirect"), _("list the URL to which it leads"))
 LOGIN = error(
     "A102",
     _("URLs that want a login"),

@@ -188,18 +188,16 @@ def _decompressed(url: str, answer: FetchedAnswer) -> bytes:
     encodings = [name for name in map(str.strip, given) if name not in ("", "identity")]
     body, is_gz = answer.body, urlsplit(url).path.endswith(".gz")
     if encodings and encodings != ["gzip"]:
-        text = (
-            f"has the Content-Encoding {', '.join(encodings)}, where gzip is accepted"
-        )
+        names = ", ".join(encodings)
+        text = f"has the Content-Encoding {names}, where gzip is accepted"
         raise Unusable(ENCODED, text)
     if encodings:
         body = _unpacked(body, "claims to be gzipped, and is not")
     if is_gz and _is_web_page(body):
         raise Unusable(NOT_OURS, "is a web page")
     if is_gz:
-        body = _unpacked(
-            body, "was decompressed on its way, although its name ends .gz"
-        )
+        why = "was decompressed on its way, although its name ends .gz"
+        body = _unpacked(body, why)
     if body.startswith(_GZIP):
         raise Unusable(ENCODED, "is still gzipped after it was decompressed")
     return body
@@ -398,9 +396,8 @@ def origin_of(url: str) -> tuple[str, str]:
 
 def is_from_cache(answer: FetchedAnswer) -> bool:
     """Return whether a cache says that it had an answer already."""
-    return bool(_age_of(answer)) or any(
-        "hit" in answer.headers.get(name, "").lower() for name in _HITS
-    )
+    said = [answer.headers.get(name, "").lower() for name in _HITS]
+    return bool(_age_of(answer)) or any("hit" in one for one in said)
 
 
 def is_sent_by_django(answer: FetchedAnswer) -> bool:

@@ -39,9 +39,8 @@ def elsewhere(seen: Answered) -> Iterator[Problem]:
     ) != _written(url):
         yield Problem(REDIRECTS, f"refreshes to {target}")
     links = [url_of_reference(page.base, href) for href in page.canonicals]
-    links += [
-        url_of_reference(url, one) for one in _linked(answer.headers.get("link", ""))
-    ]
+    linked = _linked(answer.headers.get("link", ""))
+    links += [url_of_reference(url, one) for one in linked]
     canonicals = list(dict.fromkeys(map(_written, links)))
     if len(canonicals) > 1:
         text = f"its canonicals differ: {' and '.join(canonicals[:3])}"

@@ -42,9 +42,8 @@ def forbidden(seen: Answered) -> Iterator[Problem]:
     if not seen.is_whole:
         return
     page, now = seen.reading.page, seen.visit.now
-    rules = [
-        ("", seen.answer.headers.get("x-robots-tag", ""), "the header X-Robots-Tag")
-    ]
+    tag = seen.answer.headers.get("x-robots-tag", "")
+    rules = [("", tag, "the header X-Robots-Tag")]
     rules += [
         ("" if name == "robots" else name, content, "its meta element")
         for name, content in page.robots

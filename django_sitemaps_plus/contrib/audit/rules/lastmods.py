@@ -117,9 +117,8 @@ class Lastmods:
     def _suspect(self, seen: Listed, days: set[str]) -> None:
         """Remember a page if most of its lastmods are when it was built."""
         built = dt.datetime.fromtimestamp(seen.read_at, dt.UTC)
-        around = {
-            (built + dt.timedelta(days=days)).date().isoformat() for days in (-1, 0, 1)
-        }
+        near = [built + dt.timedelta(days=number) for number in (-1, 0, 1)]
+        around = {time.date().isoformat() for time in near}
         if around.isdisjoint(days):
             return
         times = Counter(one for one in seen.lastmods if one[:LENGTH_OF_DAY] in around)

@@ -69,9 +69,8 @@ def remember(seen: Answered) -> Iterator[Problem]:
         text = " ".join(_CHANGING.sub("", text).split())
         key = hash((*page.titles.values(), text, page.words) if text else body)
         if key not in texts.first and len(texts.first) < _MOST:
-            is_shell = page.words < _SHELL or any(
-                one in text.lower() for one in _LOADING
-            )
+            is_loading = any(one in text.lower() for one in _LOADING)
+            is_shell = page.words < _SHELL or is_loading
             found = SAME_SHELL if page.has_script and is_shell else SAME_TEXT
             texts.first[key] = seen.problem(found, excerpt(text))
         texts.pages[seen.section] += 1
@@ -103,9 +102,8 @@ def shown(seen: Answered) -> Iterator[Problem]:
     if is_page and "html" not in kind and "xml" not in kind:
         yield Problem(NOT_SHOWN, f"is HTML, and its Content-Type is {kind}")
     elif "html" in kind and how.startswith("attachment"):
-        yield Problem(
-            NOT_SHOWN, "is to be saved: its Content-Disposition is attachment"
-        )
+        text = "is to be saved: its Content-Disposition is attachment"
+        yield Problem(NOT_SHOWN, text)
     if "html" in kind and (name := _contradicted(body, kind)):
         yield Problem(WRONG_CHARSET, f"says that it is {name}, and is not")
 

@@ -46,9 +46,8 @@ class Command(SitemapsCommand):
             writer = csv.writer(self.stdout)
             writer.writerow(shares.SHARE_COLUMNS)
             for row in shares.lately().order_by("section", "url").iterator():
-                writer.writerow(
-                    cell(value(row)) for value in shares.SHARE_COLUMNS.values()
-                )
+                columns = shares.SHARE_COLUMNS.values()
+                writer.writerow(cell(value(row)) for value in columns)
         else:
             self._print()
         return problem
