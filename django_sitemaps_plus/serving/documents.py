@@ -15,8 +15,6 @@ from itertools import groupby, islice
 from typing import Any, Final
 from urllib.parse import quote
 
-from django.http import HttpRequest, HttpResponseBase
-
 from django_sitemaps_plus.building.by_position import (
     Entries,
     position_all,
@@ -61,7 +59,6 @@ from django_sitemaps_plus.storing.segments import (
 )
 
 from .listed import FILL_SECONDS, ListedPage, log_once
-from .responses import send_document
 
 logger = logging.getLogger("django_sitemaps_plus")
 
@@ -100,10 +97,6 @@ class Document:
         """Return what a function makes of its parts, which says the same."""
         segments = tuple(converted(one, convert) for one in self.segments)
         return replace(self, segments=segments, media=None, content_type=content_type)
-
-    def response(self, request: HttpRequest, *, gz: bool = False) -> HttpResponseBase:
-        """Send it: gzipped if it can be, or 304 if the client has it."""
-        return send_document(request, self, gz=gz)
 
     @property
     def packed(self) -> bytes:

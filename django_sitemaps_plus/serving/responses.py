@@ -39,7 +39,7 @@ _OTHERS = {"HTTP_IF_MATCH", "HTTP_IF_UNMODIFIED_SINCE"}
 
 
 def send_document(
-    request: HttpRequest, document: Document, *, gz: bool
+    request: HttpRequest, document: Document, *, gz: bool = False
 ) -> HttpResponseBase:
     """Send a document: gzipped if it can be, or 304 if the client has it."""
     packed = gz or _takes_gzip(request)

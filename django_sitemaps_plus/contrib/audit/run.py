@@ -6,7 +6,7 @@ import datetime as dt
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 from django.conf import settings as django_settings
 
@@ -29,6 +29,9 @@ from .rules.documents import NOT_BUILT
 from .rules.lastmods import ALL_EQUAL, ALWAYS_NOW, MOVES_ALONE, Lastmods
 from .rules.missing import UNLISTED, candidates, is_page
 from .rules.robots import CLOSED, ROBOTS_FAILS, decode, problems_of_length
+
+#: Sections by their names.
+_Sources: TypeAlias = Mapping[str, SectionSource]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +94,7 @@ def run_audit(request: Request) -> tuple[Audit, list[Finding]]:
                 findings.note(Problem(UNLISTED, one.text, url))
         _lastmods(request, checking, pages, sources)
         audit.sections = {name: [checking.listed[name], 0] for name in names}
-        # What this audit does not look at, the next one may.
-        audit.remembered |= _remembered(request, audit.remembered, findings, sources)
+        _remember(audit, request, findings, sources)
         if request.fetched:
             if (sample := checking.sample) is not None:
                 asking.ask(sample.chosen, len(sample.chosen))
@@ -114,7 +116,7 @@ def run_audit(request: Request) -> tuple[Audit, list[Finding]]:
 def _checking(
     request: Request,
     now: dt.datetime,
-    sources: Mapping[str, SectionSource],
+    sources: _Sources,
     groups: Sequence[Group],
     findings: Findings,
 ) -> Checking:
@@ -178,7 +180,7 @@ def _lastmods(
     request: Request,
     checking: Checking,
     pages: Sequence[ListedDocument],
-    sources: dict[str, SectionSource],
+    sources: _Sources,
 ) -> None:
     """Note sections whose lastmods say nothing."""
     by_name = {page.name: page for page in pages}
@@ -197,17 +199,13 @@ def _lastmods(
             checking.findings.add(ALL_EQUAL, name, text=text)
 
 
-def _remembered(
-    request: Request,
-    former: Mapping[str, Any],
-    findings: Findings,
-    sources: dict[str, SectionSource],
-) -> dict[str, Any]:
-    """Return what the next audit compares with, and compare with the last one."""
-    now = {
-        name: rows.rows_to_compare(one, request.site) for name, one in sources.items()
-    }
-    for name, remembered in now.items():
-        if text := rows.moved_alone(former.get(name, {}), remembered):
+def _remember(
+    audit: Audit, request: Request, findings: Findings, sources: _Sources
+) -> None:
+    """Note what the next audit compares with, and compare with the last one."""
+    for name, one in sources.items():
+        found = rows.rows_to_compare(one, request.site)
+        if text := rows.moved_alone(audit.remembered.get(name, {}), found):
             findings.add(MOVES_ALONE, name, text=text)
-    return now
+        # What this audit does not look at, the next one may.
+        audit.remembered[name] = found

@@ -24,7 +24,7 @@ from django_sitemaps_plus import hooks
 from django_sitemaps_plus.conf import get_settings
 from django_sitemaps_plus.db import Stopwatch, digest_of, parts
 from django_sitemaps_plus.delivery.engines import files_of
-from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError, UnusableError
+from django_sitemaps_plus.exceptions import NotReady, SitemapsPlusError
 from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.protocol.errors import printable
@@ -284,7 +284,7 @@ class _Run:
                 raise NotReady(f"The page {page} was divided.")
             found = version_document(again, again.checksum, self.site)
         if found is None:
-            raise UnusableError(f"Nothing is stored of the page {page}.")
+            raise SitemapsPlusError(f"Nothing is stored of the page {page}.")
         return found
 
     def _late(self, found: Iterable[_File]) -> Callable[[_File], bool]:
@@ -327,7 +327,7 @@ class _Run:
         """
         Return the sections that are published.
 
-        Raises ``UnusableError`` where an index would forget pages that are not built.
+        Raises ``SitemapsPlusError`` where an index would forget pages not built yet.
         """
         rows = {row.name: row for row in Section.objects.on_site().exclude(name="")}
         own = Page.objects.on_site(registry.sources()).filter(checksum="", error="")
@@ -338,10 +338,9 @@ class _Run:
             if source.key and not (row is not None and row.is_filled(source.signature)):
                 unbuilt.add(source.name)
         if unbuilt:
-            raise UnusableError(
+            raise SitemapsPlusError(
                 "the index stays as it is, because pages of these sections were never "
-                f"built: {', '.join(sorted(unbuilt))}. Run: "
-                "manage.py build_sitemaps"
+                f"built: {', '.join(sorted(unbuilt))}. Run: manage.py build_sitemaps"
             )
         return usable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import Http404, HttpRequest, HttpResponseBase
 
 from django_sitemaps_plus.conf import app_settings
-from django_sitemaps_plus.serving.responses import file_response
+from django_sitemaps_plus.serving.responses import file_response, send_document
 from django_sitemaps_plus.serving.robots import rules
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site
@@ -21,14 +21,14 @@ def feed(request: HttpRequest, *, ending: str, name: str = "") -> HttpResponseBa
     if name and name not in registry.sources():
         raise Http404(f"This site has no section {name!r}.")
     site = Site.current().address_for(request)
-    return feed_document(ending, name, site).response(request)
+    return send_document(request, feed_document(ending, name, site))
 
 
 @sitemap_view
 def recent(request: HttpRequest, *, what: str, gz: bool = False) -> HttpResponseBase:
     """``/sitemap-recent.xml``: what changed within some days, the newest first."""
     found = recent_document(Site.current().address_for(request))
-    return found.response(request, gz=gz)
+    return send_document(request, found, gz=gz)
 
 
 @file_view

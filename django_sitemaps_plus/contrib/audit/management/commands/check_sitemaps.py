@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.checks import ERROR, WARNING, CheckMessage, run_checks
 from django.core.management import CommandError
@@ -26,6 +26,14 @@ from django_sitemaps_plus.management.utils import SitemapsCommand, counted, misu
 from django_sitemaps_plus.pagination.queries import ledger
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site
+
+
+class _Found(NamedTuple):
+    """What is printed: of the checks, of the sections, and of the audits."""
+
+    messages: list[CheckMessage]
+    states: list[SectionState]
+    results: list[Result]
 
 
 class Command(SitemapsCommand):
@@ -81,33 +89,23 @@ class Command(SitemapsCommand):
         names = {site_of_former(former) for former in options["compare"]}
         return [site for site in sites if site.name in names]
 
-    def run(
-        self,
-        *,
-        sections: list[str],
-        compare: list[str] | None,
-        save: str | None,
-        format: str,  # noqa: A002 (the option's name)
-        **options: Any,
-    ) -> str:
+    def run(self, *, sections: list[str], **options: Any) -> str:
         """Check each section; errors at the end."""
-        _refuse(format=format, compare=compare, save=save, **options)
+        _refuse(**options)
+        compare, save, form = options["compare"], options["save"], options["format"]
         if compare is not None and save is not None:
             return self._save(compare, sections, Path(save))
         if compare is not None:
-            return self._compare(compare, sections, as_json=format == "json")
+            return self._compare(compare, sections, as_json=form == "json")
         names = utils.named_sections(sections) or list(registry.sources())
-        return self._report(names, format, options)
+        return self._report(names, form, options)
 
     # How they stand
 
     def _report(self, names: list[str], form: str, options: dict[str, Any]) -> str:
         """Print how the sections stand and what is found; returns what is wrong."""
-        messages = [
-            message
-            for message in run_checks(tags=["sitemaps_plus"], databases=[ledger()])
-            if not message.is_silenced()
-        ]
+        found = run_checks(tags=["sitemaps_plus"], databases=[ledger()])
+        messages = [message for message in found if not message.is_silenced()]
         no_tables = self.missing_tables()
         states = section_states.section_states(names, has_ledger=not no_tables)
         result = crawled = None
@@ -131,9 +129,9 @@ class Command(SitemapsCommand):
                 crawl=None if crawled is None else auditing.as_dict(crawled),
             )
         elif form == "github":
-            self._print_annotations(messages, states, results)
+            self._print_annotations(_Found(messages, states, results))
         else:
-            self._print(messages, states, results)
+            self._print(_Found(messages, states, results))
         failed = [str(message.id) for message in messages if message.level >= ERROR]
         warned = [str(message.id) for message in messages if message.level == WARNING]
         failed += [state.name for state in states if state.errors]
@@ -147,36 +145,26 @@ class Command(SitemapsCommand):
             raise CommandError(problem)
         return problem
 
-    def _print(
-        self,
-        messages: list[CheckMessage],
-        states: list[SectionState],
-        results: list[Result],
-    ) -> None:
-        for message in messages:
+    def _print(self, found: _Found) -> None:
+        for message in found.messages:
             self.say(str(message), is_error=message.level >= ERROR)
-        for result in results:
+        for result in found.results:
             text = "\n".join(auditing.audit_table(result)).lstrip()
             self.say(f"{text}\n\n", is_error=bool(result.audit.errors))
-        for state in states:
+        for state in found.states:
             self._print_state(state)
-        if not states:
+        if not found.states:
             self.say(_NOTHING)
 
-    def _print_annotations(
-        self,
-        messages: list[CheckMessage],
-        states: list[SectionState],
-        results: list[Result],
-    ) -> None:
-        for message in messages:
+    def _print_annotations(self, found: _Found) -> None:
+        for message in found.messages:
             level = "error" if message.level >= ERROR else "warning"
             text = " ".join(filter(None, (message.msg, message.hint)))
             self.stdout.write(auditing.annotation(level, str(message.id), text))
-        for state in states:
+        for state in found.states:
             for error in state.errors:
                 self.stdout.write(auditing.annotation("error", state.name, error))
-        for result in results:
+        for result in found.results:
             for line in auditing.annotated(result):
                 self.stdout.write(line)
 
@@ -252,9 +240,8 @@ def _refuse(**options: Any) -> None:
     audits += ["fail-on"] if options["fail_on"] else []
     audits += ["format github"] if options["format"] == "github" else []
     if options["compare"] and audits:
-        raise misused(
-            f"--{audits[0]} does nothing with --compare: leave one of them out."
-        )
+        problem = f"--{audits[0]} does nothing with --compare"
+        raise misused(f"{problem}: leave one of them out.")
 
 
 def _in_error(names: list[str]) -> str:
