@@ -58,12 +58,6 @@ class _Counted:
     first_at: float
     last_at: float
 
-    def add(self, other: _Counted) -> None:
-        self.full += other.full
-        self.unchanged += other.unchanged
-        self.first_at = min(self.first_at, other.first_at)
-        self.last_at = max(self.last_at, other.last_at)
-
 
 class ReaderCounts:
     """What a process has counted and not yet stored."""
@@ -113,8 +107,11 @@ class ReaderCounts:
 
     def _add(self, tenant: str, key: _Key, counted: _Counted) -> None:
         known = self._counted.setdefault(tenant, {})
-        if key in known:
-            known[key].add(counted)
+        if one := known.get(key):
+            one.full += counted.full
+            one.unchanged += counted.unchanged
+            one.first_at = min(one.first_at, counted.first_at)
+            one.last_at = max(one.last_at, counted.last_at)
         elif sum(map(len, self._counted.values())) < MOST_WAITING:
             known[key] = counted
 
