@@ -77,9 +77,9 @@ def built(*pages: object) -> None:
 
 def forget_text() -> None:
     """Forget the text of the page, not the page."""
-    from django_sitemaps_plus.contrib.formats.text import text_segment
+    from django_sitemaps_plus.storing.segments import converted
 
-    text_segment.cache_clear()
+    converted.cache_clear()
 
 
 if __name__ == "__main__":
