@@ -184,8 +184,8 @@ class CompiledRoute:
             return None
         if any("" in column for column in texts):
             return None
-        first = SEPARATOR + encoded[self.slots[0]]
-        if self.pieces[0] == "/" and SEPARATOR + b"/" in first:
+        slash = SEPARATOR + b"/"
+        if self.pieces[0] == "/" and slash in SEPARATOR + encoded[self.slots[0]]:
             return None
         if not self._all_match(texts, encoded):
             return None
