@@ -28,8 +28,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 #: Where Redis is, for tests that are marked ``redis``; they run nowhere else.
 REDIS = os.environ.get("SITEMAPS_PLUS_REDIS", "")
-#: Whether all variants of what is marked ``costly`` run, and more random examples.
-COSTLY = bool(os.environ.get("SITEMAPS_PLUS_COSTLY_TESTS"))
+#: Whether all variants of what is marked ``costly`` run, and more random examples; with
+#: "others" only the variants that do not run without it.
+COSTLY = os.environ.get("SITEMAPS_PLUS_COSTLY_TESTS", "")
 
 # Slow machines are no failures of ours. A test that needs fixtures for each of its
 # examples undoes by itself what an example did. Workers that run side by side share no
@@ -68,8 +69,10 @@ def pytest_collection_modifyitems(
         function = getattr(item, "function", None)
         is_repeated = bool(item.get_closest_marker("costly")) and function in seen
         seen.add(function)
-        if (is_repeated and not (COSTLY or config.option.keyword)) or (
-            item.get_closest_marker("redis") and not REDIS
+        if (
+            (is_repeated and not (COSTLY or config.option.keyword))
+            or (COSTLY == "others" and not is_repeated)
+            or (item.get_closest_marker("redis") and not REDIS)
         ):
             unwanted.add(item)
     if unwanted:
