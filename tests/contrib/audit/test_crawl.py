@@ -36,6 +36,7 @@ from django_sitemaps_plus.models import Page, UrlChange
 from django_sitemaps_plus.serving import documents, index
 from django_sitemaps_plus.sitemaps.site import Site, SiteAddress
 from tests.contrib.audit import kinds
+from tests.contrib.audit.written import sitemap_of
 from tests.support.factories import articles
 from tests.support.fakes.faults import Raw, Reply, Slow
 from tests.support.fakes.ports import free_port
@@ -141,10 +142,7 @@ Plant = Callable[[Mirror], object]
 
 def sitemap(*urls: str, tag: str = "url") -> bytes:
     """Return a sitemap that another system may have written, gzipped."""
-    entries = "".join(f"<{tag}><loc>{url}</loc></{tag}>" for url in urls)
-    namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
-    root = "urlset" if tag == "url" else "sitemapindex"
-    return gzip.compress(f'<{root} xmlns="{namespace}">{entries}</{root}>'.encode())
+    return gzip.compress(sitemap_of(*urls, tag=tag).encode())
 
 
 def spoiled(path: str = "/sitemap.xml", **changes: Any) -> Plant:
