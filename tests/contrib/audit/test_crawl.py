@@ -170,6 +170,11 @@ def robots(before: str = "", after: str = "") -> Plant:
     return plant
 
 
+def replaced(reply: Reply) -> Plant:
+    """Have something else in the place of the sitemap."""
+    return lambda site: site.pages.update({"/sitemap.xml": reply})
+
+
 def moved(location: str) -> Plant:
     """Have the sitemap redirect."""
     return spoiled(status=302, headers={"Location": location})
@@ -180,7 +185,8 @@ def headed(name: str, value: str | None, path: str = "/sitemap.xml") -> Plant:
     return spoiled(path, headers={name: value})
 
 
-TAG, NO_HOST = "X-Robots-Tag", "https://[name]/"
+TAG, ALL = "X-Robots-Tag", "noindex, noodp, noarchive"
+NO_HOST = "https://[name]/"
 STAGING = "https://staging.example"
 
 #: What is found, its kind and a part of its text, and what is done to the site.
@@ -198,7 +204,7 @@ FAULTS: dict[tuple[str, str], Plant] = {
         kinds.CHALLENGED,
         "Cloudflare challenges this machine (403), which does not say that it "
         "challenges Googlebot",
-    ): lambda site: site.pages.update({"/sitemap.xml": CHALLENGE}),
+    ): replaced(CHALLENGE),
     (kinds.CHALLENGED, "Imperva challenges this machine (200)"): spoiled(
         body=b"<html><script src=/_Incapsula_Resource?a>"
     ),
@@ -213,10 +219,9 @@ FAULTS: dict[tuple[str, str], Plant] = {
     (kinds.ENCODED, "has the Content-Encoding br, where gzip is accepted"): headed(
         "Content-Encoding", "br"
     ),
-    (
-        kinds.ENCODED,
-        "was decompressed on its way, although its name ends .gz",
-    ): spoiled("/sitemap.xml.gz", body=b"<urlset/>"),
+    (kinds.ENCODED, "was decompressed on its way, although its name ends .gz"): spoiled(
+        "/sitemap.xml.gz", body=b"<urlset/>"
+    ),
     (kinds.CUT_OFF, "ends in the middle of what is compressed"): lambda site: (
         site.spoil(body=site.reply("/sitemap.xml").body[:-20])
     ),
@@ -227,9 +232,7 @@ FAULTS: dict[tuple[str, str], Plant] = {
     (kinds.HEADER, "Content-Type is text/html, not application/xml"): headed(
         "Content-Type", "text/html"
     ),
-    (kinds.NOT_OURS, "is a web page"): lambda site: site.pages.update(
-        {"/sitemap.xml": PAGE}
-    ),
+    (kinds.NOT_OURS, "is a web page"): replaced(PAGE),
     (kinds.NOT_OURS, f"lists {NO_HOST}a.xml"): spoiled(
         body=sitemap(f"{NO_HOST}a.xml", tag="sitemap")
     ),
@@ -265,12 +268,8 @@ FAULTS: dict[tuple[str, str], Plant] = {
     (kinds.HEADER, f"{TAG} is noindex, not missing"): headed(
         TAG, "noindex", "/robots.txt"
     ),
-    (kinds.HEADER, f"{TAG} is none, not noindex, noodp, noarchive"): headed(
-        TAG, "none"
-    ),
-    (kinds.HEADER, f"{TAG} is missing, not noindex, noodp, noarchive"): headed(
-        TAG, None
-    ),
+    (kinds.HEADER, f"{TAG} is none, not {ALL}"): headed(TAG, "none"),
+    (kinds.HEADER, f"{TAG} is missing, not {ALL}"): headed(TAG, None),
     (kinds.HEADER, f"{TAG} is slurp: none, not missing"): headed(
         TAG, "slurp: none", "/robots.txt"
     ),
@@ -302,26 +301,34 @@ def aged(reply: Reply, seconds: int) -> Reply:
     return replace(reply, headers={**reply.headers, "Age": str(seconds)})
 
 
+def cached(mirror: Mirror, old: Reply, ignores_queries: bool = False) -> Found:
+    """Return what is found where a cache sends a copy, maybe whatever the query is."""
+    mirror.record()
+    mirror.cache["/sitemap.xml"] = old
+    if ignores_queries:
+        mirror.pages["/sitemap.xml"] = old
+    return look()
+
+
+def outdated(found: Found) -> str:
+    """Return what is said of an old copy, where nothing else is found."""
+    [(kind, text)] = found
+    assert kind == kinds.OLD_COPY
+    return text.partition(", its newest")[0].removeprefix("is an old copy: ")
+
+
 def test_an_old_copy_is_told_from_another_version_and_said_how_old(
     mirror: Mirror, settings: Any
 ) -> None:
     old = mirror.reply("/sitemap.xml")
     Article.objects.filter(pk=Article.objects.latest("pk").pk).delete()
     run_command("build_sitemaps", "--reconcile")
-    mirror.record()
-    mirror.cache["/sitemap.xml"] = aged(old, 50)
-    assert look() == [], "a minute must be allowed"
-    mirror.cache["/sitemap.xml"] = aged(old, 200_000)
-    (found,) = look()
-    assert found[1].startswith("is an old copy: 2 days old, its")
+    assert cached(mirror, aged(old, 50)) == [], "a minute must be allowed"
+    assert outdated(cached(mirror, aged(old, 200_000))) == "2 days old"
     Page.objects.update(changed_at=time.time() - 7_300, lastmod=1)
-    (found,) = look()
-    text = "is an old copy: outdated for 2 hours, 2 days old"
-    assert (found[0], found[1].partition(", its newest")[0]) == (kinds.OLD_COPY, text)
-    settings.SITEMAPS_PLUS = {
-        **settings.SITEMAPS_PLUS,
-        "CACHE_CONTROL": "max-age=201000",
-    }
+    assert outdated(look()) == "outdated for 2 hours, 2 days old"
+    lasting = {"CACHE_CONTROL": "max-age=201000"}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **lasting}
     assert look() == []
 
 
@@ -358,19 +365,13 @@ def test_a_copy_is_as_old_as_its_oldest_difference(
     ignores_queries: bool,
 ) -> None:
     """The newest change is always a new one where a site changes once a minute."""
+    mirror.spoil(headers={"Last-Modified": LONG_AGO})
     old = mirror.reply("/sitemap.xml")
-    old = replace(old, headers={**old.headers, "Last-Modified": LONG_AGO})
-    if age is not None:
-        old = aged(old, age)
     for number, ago in articles:
         change(number, ago)
-    mirror.record()
-    mirror.cache["/sitemap.xml"] = old
-    if ignores_queries:
-        mirror.pages["/sitemap.xml"] = old
-    found = look()
-    assert [kind for kind, _ in found] == [kinds.OLD_COPY] * bool(hours)
-    assert all(f"outdated for {hours} hours" in text for _, text in found)
+    found = cached(mirror, old if age is None else aged(old, age), ignores_queries)
+    assert not hours or f"outdated for {hours} hours" in outdated(found)
+    assert bool(found) == bool(hours)
 
 
 @pytest.mark.parametrize("says_when", [True, False])
@@ -384,13 +385,12 @@ def test_what_a_copy_has_already_is_no_difference(
     mirror.record()
     copied = http_date(time.time() - 40) if says_when else None
     mirror.spoil(headers={"Last-Modified": copied})
-    mirror.cache["/sitemap.xml"] = mirror.reply("/sitemap.xml")
+    old = mirror.reply("/sitemap.xml")
     if says_when:
         # Something that a lastmod does not show.
         UrlChange.objects.update(lastmod="")
     change(0, 30)
-    mirror.record()
-    assert look() == []
+    assert cached(mirror, old) == []
 
 
 def test_a_former_version_that_a_file_has_is_not_a_cache_s(mirror: Mirror) -> None:
@@ -403,28 +403,24 @@ def test_a_former_version_that_a_file_has_is_not_a_cache_s(mirror: Mirror) -> No
     UrlChange.objects.update(at=time.time() - 18_000)
     mirror.record()
     headers = {"Last-Modified": LONG_AGO, "Content-Encoding": "gzip"}
-    file = replace(old, headers={**headers, "Content-Type": "application/xml"})
-    mirror.pages["/sitemap.xml"] = file
+    headers["Content-Type"] = "application/xml"
+    mirror.pages["/sitemap.xml"] = replace(old, headers=headers)
     assert kinds_found() == [kinds.HEADER, kinds.DIFFERENT]
-    mirror.pages["/sitemap.xml"] = replace(
-        file, headers={**file.headers, "X-Cache": "HIT"}
-    )
+    mirror.spoil(headers={"X-Cache": "HIT"})
     assert kinds_found() == [kinds.HEADER, kinds.OLD_COPY]
 
 
 def test_a_date_is_over_at_the_end_of_the_day(mirror: Mirror, register: Any) -> None:
-    def recorded(days: int) -> Reply:
+    def dated(days: int) -> None:
         lastmod = (datetime.now(UTC).date() - timedelta(days)).isoformat()
         register("article", type("Dated", (PagesSitemap,), {"lastmod": lastmod}))
-        mirror.record()
-        return mirror.reply("/sitemap.xml")
 
-    mirror.cache["/sitemap.xml"] = recorded(9)
-    recorded(0)
-    assert look() == []
-    recorded(3)
-    [(kind, text)] = look()
-    assert (kind, "outdated for 2 days" in text) == (kinds.OLD_COPY, True)
+    dated(9)
+    old = recorded("/sitemap.xml")
+    dated(0)
+    assert cached(mirror, old) == []
+    dated(3)
+    assert "outdated for 2 days" in outdated(cached(mirror, old))
 
 
 @pytest.mark.parametrize("ignores_queries", [False, True])
@@ -433,16 +429,10 @@ def test_a_copy_of_the_index_shows_by_its_lastmods_that_it_is_old(
     mirror: Mirror, indexed: list[str], ignores_queries: bool
 ) -> None:
     Page.objects.update(lastmod=time.time() - 20_000)
-    mirror.record()
-    old = mirror.reply("/sitemap.xml")
+    old = recorded("/sitemap.xml")
     Page.objects.filter(number=1).update(lastmod=time.time() - 18_060)
     Page.objects.filter(number=2).update(lastmod=time.time())
-    mirror.record()
-    mirror.cache["/sitemap.xml"] = old
-    if ignores_queries:
-        mirror.pages["/sitemap.xml"] = old
-    [(kind, text)] = look()
-    assert (kind, "outdated for 5 hours" in text) == (kinds.OLD_COPY, True)
+    assert "outdated for 5 hours" in outdated(cached(mirror, old, ignores_queries))
 
 
 def test_a_copy_of_the_index_is_as_old_as_its_oldest_difference(
@@ -450,14 +440,10 @@ def test_a_copy_of_the_index_is_as_old_as_its_oldest_difference(
 ) -> None:
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "VERIFY_AFTER": 600}
     Page.objects.update(lastmod=time.time() - 20_000)
-    mirror.record()
-    old = mirror.reply("/sitemap.xml")
+    old = recorded("/sitemap.xml")
     for ago in (18_000, 60, 1):
         change(2, ago)
-    mirror.record()
-    mirror.cache["/sitemap.xml"] = old
-    [(kind, text)] = look()
-    assert (kind, "outdated for 4 hours" in text) == (kinds.OLD_COPY, True)
+    assert "outdated for 4 hours" in outdated(cached(mirror, old))
     UrlChange.objects.update(at=time.time() - 1)
     assert look() == []
 
@@ -467,16 +453,12 @@ def test_how_old_a_copy_is_that_nobody_knows_is_not_said_to_be_good(
 ) -> None:
     """Nothing is known of what a section by position listed before."""
     register("article", PagesSitemap)
-    mirror.record()
-    old = mirror.reply("/sitemap.xml")
+    old = recorded("/sitemap.xml")
     register("article", type("One", (PagesSitemap,), {"names": ("home",)}))
-    mirror.record()
-    mirror.cache["/sitemap.xml"] = old
-    assert look() == []
+    assert cached(mirror, old) == []
     text = f"{mirror.origin}/sitemap.xml comes from a cache and is out of date: lists "
     assert last_crawls()[0].missed.startswith(text)
-    mirror.cache["/sitemap.xml"] = aged(old, 90_000)
-    assert look() == [(kinds.OLD_COPY, "is an old copy: 25 hours old")]
+    assert outdated(cached(mirror, aged(old, 90_000))) == "25 hours old"
 
 
 def test_what_lists_the_same_is_no_other_sitemap(mirror: Mirror) -> None:

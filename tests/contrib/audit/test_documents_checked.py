@@ -29,10 +29,7 @@ OURS = SiteAddress(origin=Origin("https", "www.example.com"))
 
 
 def check(
-    *pages: Sequence[str],
-    site: SiteAddress = OURS,
-    robots: str = "",
-    **options: Any,
+    *pages: Sequence[str], site: SiteAddress = OURS, robots: str = "", **options: Any
 ) -> Checking:
     """Check documents of one section, each of some entries."""
     documents = [
