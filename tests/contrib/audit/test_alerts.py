@@ -55,13 +55,6 @@ def test_what_was_not_looked_at_is_said(looked_at: None) -> None:
     assert "Note: The last audit of the site did not see everything: No" in out
 
 
-def test_the_check_of_a_site_ends_with_how_it_looks_to_a_crawler(site: Any) -> None:
-    out, err, code = run_command("ping_sitemaps", "--check", "--force")
-    assert (err, code) == ("", 0)
-    found = [line.split()[:2] for line in out.splitlines()]
-    assert found == [*[["ok", "site:"]] * 4, ["ok", "one:"], ["ok", "site:"]]
-
-
 def test_without_engines_it_is_said_that_nobody_read_as_a_crawler(
     settings: Any,
 ) -> None:

@@ -747,7 +747,7 @@ def test_check_is_red_for_an_error_and_not_for_a_warning(
     out, err, code = check()
     assert (err, code) == ("", 0)
     asked = "The sitemap was asked for as Googlebot, bingbot, a browser, over IPv4."
-    assert f"ok     site: {asked}\n" in out
+    assert out.endswith(f"ok     site: {asked}\n")
     mirror.spoil(headers={"X-Robots-Tag": "none"})
     out, err, code = check()
     assert (err, code) == ("", 0)

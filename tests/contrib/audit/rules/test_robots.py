@@ -15,7 +15,8 @@ def test_the_longest_rule_decides() -> None:
     )
     other = Group(("BadBot",), disallow=("/",))
     paths = {
-        True: "/cart/ /cart/1?x=1 /a/print /b.pdf /b.pdf?x /%C3%BC/1 /%c3%bc/1 /%63art/1",
+        True: "/cart/ /cart/1?x=1 /a/print /b.pdf /b.pdf?x "
+        "/%C3%BC/1 /%c3%bc/1 /%63art/1",
         False: "/ /cart/help/ /shopping-cart/ /a/print/b /cart%2F1 /same",
     }
     for is_forbidden, some in paths.items():
