@@ -62,9 +62,8 @@ def streamed(request: HttpRequest, how: str) -> StreamingHttpResponse:
 
     async def steady() -> AsyncIterator[bytes]:
         if how == "late":
-            yield b"<style>%s</style><meta name=robots content=noindex>" % (
-                b"x" * 10**6
-            )
+            yield b"<style>" + b"x" * 10**6
+            yield b"</style><meta name=robots content=noindex>"
         yield b"<link rel=canonical href='/a\0b/'>Good"
 
     return StreamingHttpResponse(broken() if how == "broken" else steady())

@@ -137,9 +137,8 @@ def test_languages_and_regions_that_do_not_exist_are_named() -> None:
         assert "no" in unknown_in(language)
 
 
-@pytest.mark.parametrize(
-    ("pairs", "kind"),
-    [
+def test_a_set_of_alternates_has_a_url_for_each_language_and_one_scheme() -> None:
+    for pairs, kind in [
         ([("en", "/en/"), ("de", "/en/")], kinds.ONE_FOR_ALL),
         ([("en", "/en/"), ("de", "http://de.example/")], kinds.MIXED_SCHEMES),
         ([("en", "/en/"), ("en", "https://de.example/")], kinds.TWO_OF_A_LANGUAGE),
@@ -152,13 +151,9 @@ def test_languages_and_regions_that_do_not_exist_are_named() -> None:
         ([("zh-cn", "/en/"), ("zh-tw", "/en/")], kinds.ONE_FOR_ALL),
         ([("zh", "/en/"), ("zh-hans", "/en/"), ("zh-cn", "/en/")], None),
         ([("sr-latn", "/en/"), ("sr-cyrl", "/en/")], kinds.ONE_FOR_ALL),
-    ],
-)
-def test_a_set_of_alternates_has_a_url_for_each_language_and_one_scheme(
-    pairs: list[tuple[str, str]], kind: str | None
-) -> None:
-    expected = [] if kind is None else [(kind, "/en/")]
-    assert found([alternates("/en/", *pairs)]) == expected
+    ]:
+        expected = [] if kind is None else [(kind, "/en/")]
+        assert found([alternates("/en/", *pairs)]) == expected
 
 
 def test_an_alternate_of_the_site_is_listed_where_all_is_read() -> None:

@@ -85,9 +85,8 @@ def test_the_header_says_who_may_not_index(header: str, kind: str) -> None:
     assert kinds_of(x_robots_tag=header) == ([kind] if kind else [])
 
 
-@pytest.mark.parametrize(
-    ("meta", "kind"),
-    [
+def test_the_meta_element_says_who_may_not_index() -> None:
+    for meta, kind in [
         ('name="robots" content="noindex"', kinds.NOINDEX),
         ('content="NONE" NAME="Robots"', kinds.NOINDEX),
         ('name="googlebot" content="noindex"', kinds.NOINDEX),
@@ -95,10 +94,8 @@ def test_the_header_says_who_may_not_index(header: str, kind: str) -> None:
         ('name="otherbot" content="noindex"', ""),
         ('name="description" content="noindex"', ""),
         ('name="robots" content="index,follow"', ""),
-    ],
-)
-def test_the_meta_element_says_who_may_not_index(meta: str, kind: str) -> None:
-    assert kinds_of(f"<meta {meta}>{WORDS}") == ([kind] if kind else [])
+    ]:
+        assert kinds_of(f"<meta {meta}>{WORDS}") == ([kind] if kind else [])
 
 
 def test_what_is_text_or_not_shown_is_no_meta_element() -> None:
@@ -123,19 +120,16 @@ def test_a_canonical_may_be_the_url_written_in_another_way() -> None:
     assert problems(f'<link rel="canonical" href="../?page=2">{BASE}{WORDS}') == []
 
 
-@pytest.mark.parametrize(
-    ("body", "header", "path"),
-    [
+def test_a_canonical_elsewhere_is_named() -> None:
+    for body, header, path in [
         ('<link rel="Canonical" href="/a/">', "", "a/"),
         ('<link rel="alternate canonical" href="/a/">', "", "a/"),
         ("", '<../a/>; title="a, b"; rel="next canonical"', "a/"),
         ("", f'</b/>; rel="next", <{SITE}/a/>; rel="canonical"', "a/"),
         (f'{BASE}<link rel="canonical" href="x">', "", "a/b/x"),
-    ],
-)
-def test_a_canonical_elsewhere_is_named(body: str, header: str, path: str) -> None:
-    expected = (kinds.CANONICAL, f"its canonical is https://www.example.com/{path}")
-    assert problems(f"{body}{WORDS}", link=header) == [expected]
+    ]:
+        expected = (kinds.CANONICAL, f"its canonical is https://www.example.com/{path}")
+        assert problems(f"{body}{WORDS}", link=header) == [expected]
 
 
 def test_canonicals_that_contradict_each_other_are_both_named() -> None:
@@ -146,9 +140,8 @@ def test_canonicals_that_contradict_each_other_are_both_named() -> None:
     assert found == [(kinds.CANONICAL, text)]
 
 
-@pytest.mark.parametrize(
-    ("content", "target"),
-    [
+def test_a_refresh_to_another_url_is_a_redirect() -> None:
+    for content, target in [
         ("0; url=/b/", "/b/"),
         ("5;URL='https://www.example.com/b/'", "/b/"),
         ("300", ""),
@@ -157,34 +150,27 @@ def test_canonicals_that_contradict_each_other_are_both_named() -> None:
         ("60; url=''", ""),
         ("60.5; url=/b/", "/b/"),
         ("1800; url=/b/", ""),
-    ],
-)
-def test_a_refresh_to_another_url_is_a_redirect(content: str, target: str) -> None:
-    text = f"refreshes to https://www.example.com{target}"
-    expected = [(kinds.REDIRECTS, text)] if target else []
-    meta = f'<meta http-equiv="Refresh" content="{content}">'
-    assert problems(f"{meta}{WORDS}") == problems(refresh=content) == expected
-    assert problems(f"<noscript>{meta}</noscript>{WORDS}") == []
+    ]:
+        text = f"refreshes to https://www.example.com{target}"
+        expected = [(kinds.REDIRECTS, text)] if target else []
+        meta = f'<meta http-equiv="Refresh" content="{content}">'
+        assert problems(f"{meta}{WORDS}") == problems(refresh=content) == expected
+        assert problems(f"<noscript>{meta}</noscript>{WORDS}") == []
 
 
-@pytest.mark.parametrize(
-    ("body", "headers", "text"),
-    [
+def test_what_no_parser_understands_is_named_and_ends_nothing() -> None:
+    url = "https://[domain]/"
+    for body, headers, text in [
         ("<link rel=canonical href={}>", {}, "its canonical is {}"),
         ("", {"link": "<{}>; rel=canonical"}, "its canonical is {}"),
         ("<meta http-equiv=refresh content=0;url={}>", {}, "refreshes to {}"),
         ("", {"refresh": "0;url={}"}, "refreshes to {}"),
         ("<base href={}><link rel=canonical href='?page=2'>", {}, ""),
         ("<![foo[ ]]><meta name=robots content=noindex>", {}, "noindex in its meta"),
-    ],
-)
-def test_what_no_parser_understands_is_named_and_ends_nothing(
-    body: str, headers: dict[str, str], text: str
-) -> None:
-    url = "https://[domain]/"
-    given = {name: value.format(url) for name, value in headers.items()}
-    found = problems(f"{body.format(url)}{WORDS}", **given)
-    assert [text.format(url) in said for _, said in found] == [True] * bool(text)
+    ]:
+        given = {name: value.format(url) for name, value in headers.items()}
+        found = problems(f"{body.format(url)}{WORDS}", **given)
+        assert [text.format(url) in said for _, said in found] == [True] * bool(text)
     redirect = problems(status=302, location=url)
     assert redirect == [(kinds.REDIRECTS, f"redirects to {url} (302)")]
 
@@ -256,9 +242,8 @@ def test_two_words_alone_are_an_error_where_there_is_little_else() -> None:
             assert problems(page) == [(kinds.SOFT_404, f"is called {title!r}")]
 
 
-@pytest.mark.parametrize(
-    ("path", "page"),
-    [
+def test_what_has_the_name_of_an_error_is_none() -> None:
+    for path, page in [
         ("/songs/not-found/", "<title>Not Found | Songs</title><h1>Not Found</h1>"),
         ("/songs/12_not_found", "<title>Not Found</title><h1>Not Found</h1>"),
         ("/songs/7/", "<title>Not Found - The Band - Songs</title><h1>Not Found</h1>"),
@@ -268,12 +253,10 @@ def test_two_words_alone_are_an_error_where_there_is_little_else() -> None:
         ("/bars/7/", "<title>Bar 404, Berlin</title><h1>404</h1>"),
         # An error page that is listed.
         ("/404/", "<title>404</title><h1>404</h1>"),
-    ],
-)
-def test_what_has_the_name_of_an_error_is_none(path: str, page: str) -> None:
-    answer = FetchedAnswer(200, {}, f"{page}Open from 8 pm.".encode())
-    found = [kind for kind, _ in problems_of(answer, f"{SITE}{path}")]
-    assert found == [kinds.SOFT_404] * (path == "/404/")
+    ]:
+        answer = FetchedAnswer(200, {}, f"{page}Open from 8 pm.".encode())
+        found = [kind for kind, _ in problems_of(answer, f"{SITE}{path}")]
+        assert found == [kinds.SOFT_404] * (path == "/404/")
 
 
 @pytest.mark.parametrize(
@@ -310,9 +293,8 @@ def test_a_traceback_that_is_sent_as_text_is_no_page() -> None:
     assert problems(WORDS, content_type="text/plain") == []
 
 
-@pytest.mark.parametrize(
-    ("title", "is_raw"),
-    [
+def test_a_title_that_no_template_filled_in_is_named() -> None:
+    for title, is_raw in [
         ("{{ product.name }}", True),
         ("{{ product.name }} | Shop", True),
         ("Shop - {% block title %}", True),
@@ -320,11 +302,9 @@ def test_a_traceback_that_is_sent_as_text_is_no_page() -> None:
         ("${title}", True),
         ("What {{ mustache }} means", False),
         ("{curly}", False),
-    ],
-)
-def test_a_title_that_no_template_filled_in_is_named(title: str, is_raw: bool) -> None:
-    expected = [(kinds.RAW_TITLE, f"is called {title!r}")] if is_raw else []
-    assert problems(f"<title> {title} </title>{WORDS}") == expected
+    ]:
+        expected = [(kinds.RAW_TITLE, f"is called {title!r}")] if is_raw else []
+        assert problems(f"<title> {title} </title>{WORDS}") == expected
 
 
 def test_a_body_without_words_is_empty_unless_it_shows_something_else() -> None:
@@ -419,24 +399,19 @@ def test_a_page_that_ends_inside_of_an_element_is_cut_off() -> None:
 REST = ": Away, says the web server: in maintenance, or asked too often (see --rate)"
 
 
-@pytest.mark.parametrize(
-    ("status", "title", "said"),
-    [
+def test_a_status_that_is_the_site_s_says_where_to_look() -> None:
+    for status, title, said in [
         (400, "", ", as Django does if ALLOWED_HOSTS lacks the requested host"),
         (400, "400 No SSL certificate", ": No SSL certificate, says the web server"),
         (502, "", ", as a web server does when Django does not run"),
         (503, "503 Away", REST),
-    ],
-)
-def test_a_status_that_is_the_site_s_says_where_to_look(
-    status: int, title: str, said: str
-) -> None:
-    page = (
-        f"<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n"
-        "<center><h1>400 Bad Request</h1></center>"
-    )
-    expected = [(kinds.FAILS, f"answers {status}{said}")]
-    assert problems(page if title else "", status) == expected
+    ]:
+        page = (
+            f"<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n"
+            "<center><h1>400 Bad Request</h1></center>"
+        )
+        expected = [(kinds.FAILS, f"answers {status}{said}")]
+        assert problems(page if title else "", status) == expected
 
 
 def test_a_challenge_in_place_of_a_page_is_not_the_page_s_fault() -> None:

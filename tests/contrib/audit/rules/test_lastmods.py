@@ -75,28 +75,22 @@ def suspected(*values: str, built: dt.datetime = NOON, per_item: int = 1) -> lis
     return whole.kept(Lastmods).suspected
 
 
-@pytest.mark.parametrize(
-    ("just", "others", "per_item", "is_suspect"),
-    [
+def test_a_page_is_suspect_where_most_of_many_lastmods_are_when_it_was_built() -> None:
+    for just, others, per_item, is_suspect in [
         (10, 0, 1, True),
         (9, 0, 1, False),
         (10, 10, 1, True),
         (10, 11, 1, False),
         (20, 0, 2, True),
         (19, 0, 2, False),
-    ],
-)
-def test_a_page_is_suspect_where_most_of_many_lastmods_are_when_it_was_built(
-    just: int, others: int, per_item: int, is_suspect: bool
-) -> None:
-    values = ["2026-03-10T12:00:00+00:00"] * just + ["2026-03-10"] * others
-    found = suspected(*values, per_item=per_item)
-    assert found == (["article-1"] if is_suspect else [])
+    ]:
+        values = ["2026-03-10T12:00:00+00:00"] * just + ["2026-03-10"] * others
+        found = suspected(*values, per_item=per_item)
+        assert found == (["article-1"] if is_suspect else [])
 
 
-@pytest.mark.parametrize(
-    ("value", "built", "is_just"),
-    [
+def test_two_seconds_are_just_then() -> None:
+    for value, built, is_just in [
         ("2026-03-10T11:59:58+00:00", "2026-03-10T12:00:00+00:00", True),
         ("2026-03-10T12:00:02Z", "2026-03-10T12:00:00+00:00", True),
         ("2026-03-10T11:59:57+00:00", "2026-03-10T12:00:00+00:00", False),
@@ -106,33 +100,26 @@ def test_a_page_is_suspect_where_most_of_many_lastmods_are_when_it_was_built(
         # It may be another day in the zone of the lastmods.
         ("2026-03-11T00:30:00+01:00", "2026-03-10T23:30:00+00:00", True),
         ("2026-03-09T19:30:00-05:00", "2026-03-10T00:30:00+00:00", True),
-    ],
-)
-def test_two_seconds_are_just_then(value: str, built: str, is_just: bool) -> None:
-    when = dt.datetime.fromisoformat(built)
-    assert bool(suspected(*[value] * ENOUGH_LASTMODS, built=when)) is is_just
+    ]:
+        when = dt.datetime.fromisoformat(built)
+        assert bool(suspected(*[value] * ENOUGH_LASTMODS, built=when)) is is_just
 
 
 # Lastmods that are all equal
 
 
-@pytest.mark.parametrize(
-    ("values", "per_item", "are_equal"),
-    [
+def test_ten_items_of_one_lastmod_say_that_none_means_anything() -> None:
+    for values, per_item, are_equal in [
         (["2026-01-02"] * 10, 1, True),
         (["2026-01-02"] * 9 + [""], 1, False),
         (["2026-01-02"] * 10 + [""], 1, True),
         (["2026-01-02"] * 10 + ["2026-01-03"], 1, False),
         (["2026-01-02"] * 20, 2, True),
         (["2026-01-02"] * 19, 2, False),
-    ],
-)
-def test_ten_items_of_one_lastmod_say_that_none_means_anything(
-    values: list[str], per_item: int, are_equal: bool
-) -> None:
-    whole = section(per_item=per_item)
-    # Page by page.
-    for some in (values[:7], values[7:]):
-        urls = [f"/{n}/" for n in range(len(some))]
-        assert list(lastmods(Listed(whole, "a-1", urls, some))) == []
-    assert whole.kept(Lastmods).are_equal is are_equal
+    ]:
+        whole = section(per_item=per_item)
+        # Page by page.
+        for some in (values[:7], values[7:]):
+            urls = [f"/{n}/" for n in range(len(some))]
+            assert list(lastmods(Listed(whole, "a-1", urls, some))) == []
+        assert whole.kept(Lastmods).are_equal is are_equal
