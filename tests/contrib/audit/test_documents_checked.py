@@ -201,8 +201,9 @@ def test_parameters_that_make_copies_of_a_page_or_that_nobody_else_should_know()
 def test_escapes_that_are_read_in_different_ways() -> None:
     fine = "/caf%C3%A9/ /100%25/ /100%25-off/ /a/?next=%2Fb%252Fc /%E6%BC%A2%E5%AD%97/"
     wrong = "/caf%25C3%25A9/ /a%2520b/ /caf%E9/ /a/?q=caf%E9"
-    page = [url_xml(path) for path in f"/caf%C3%A9/1/ {fine} {wrong}".split()]
-    assert found(page) == [(kinds.ENCODING, path) for path in wrong.split()]
+    for path in f"{fine} {wrong}".split():
+        expected = [(kinds.ENCODING, path)] * (path in wrong.split())
+        assert found([url_xml("/caf%C3%A9/1/"), url_xml(path)]) == expected
 
 
 def test_values_that_are_missing_or_escaped_twice() -> None:
