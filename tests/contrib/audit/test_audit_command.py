@@ -246,9 +246,9 @@ def test_a_site_that_is_down_with_retry_after_is_red(
     )
     assert said == [(kinds.FAILS, "answers 503")]
     assert (kinds.NOT_SERVED, "answers 503") in crawled
-    red = " ".join(alert.text for alert in errors(alerts()))
-    assert "The last audit of article found 1 error" in red
-    assert "The last audit of the site found" in red
+    red = "\n".join(["", *(alert.text for alert in errors(alerts()))])
+    assert "\nThe last audit of article found 1 error" in red
+    assert "\nThe last audit of the site found" in red
 
 
 def test_the_first_image_of_a_url_is_fetched_over_http(served: Any) -> None:
@@ -525,17 +525,17 @@ def test_a_lastmod_that_moves_while_the_rows_do_not_is_found_by_the_next_audit(
     register: Any, lastmod: Any
 ) -> None:
     register("article", type("Moving", (ArticleSitemap,), {"lastmod": lastmod}))
-    articles(30)
+    articles(12)
     run_command("build_sitemaps")
     assert kinds_found() == []
     assert kinds_found() == []
     # As a job that saves everything does, with a field that is set by save().
-    save(30)
+    save(12)
     assert kinds_found() == [kinds.MOVES_ALONE]
     # A few may be corrected in what their pages show besides.
     save(5)
     assert kinds_found() == []
-    save(30, corrected=30)
+    save(12, corrected=12)
     assert kinds_found() == []
 
 
@@ -544,11 +544,11 @@ def test_lastmods_that_move_because_something_else_did_are_no_finding(
 ) -> None:
     """Most rows were edited, some only saved; then another class says another time."""
     register("article", ArticleSitemap)
-    articles(30)
+    articles(22)
     run_command("build_sitemaps")
     assert kinds_found() == []
-    save(30, corrected=18)
-    assert kinds_found() == [], "12 of 30 moved alone"
+    save(22, corrected=12)
+    assert kinds_found() == [], "10 of 22 moved alone"
     hour = dt.timedelta(hours=1)
     for name, more in (("Earlier", -hour), ("Later", hour)):
         lastmod = {"lastmod": lambda self, item, more=more: item.updated + more}
@@ -611,9 +611,9 @@ def test_github_is_told_each_finding_beside_the_commit(
     assert code == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
+def test_options_that_do_nothing_are_refused(register: Any) -> None:
+    register("article", ArticleSitemap)
+    for options, reason in [
         ("--sample 5", "--sample does nothing without --fetch or --live."),
         ("--fetch --rate 5", "--rate does nothing without --live."),
         ("--fetch --seed 5", "--seed does nothing without --sample."),
@@ -623,16 +623,11 @@ def test_github_is_told_each_finding_beside_the_commit(
         ("--fetch --live", "not allowed with argument"),
         ("--live --rate 0", "not above 0"),
         ("--fetch --sample 0", "not above 0"),
-    ],
-)
-def test_options_that_do_nothing_are_refused(
-    register: Any, options: str, reason: str
-) -> None:
-    register("article", ArticleSitemap)
-    out, err, code = run_command("check_sitemaps", *options.split())
-    assert (out, reason in err) == ("", True)
-    assert code == (2 if err.startswith("CommandError: --") else code)
-    assert code != 0
+    ]:
+        out, err, code = run_command("check_sitemaps", *options.split())
+        assert (out, reason in err) == ("", True)
+        assert code == (2 if err.startswith("CommandError: --") else code)
+        assert code != 0
 
 
 def test_progress_says_rate_and_rest_without_rich(

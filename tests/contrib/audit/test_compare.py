@@ -699,9 +699,8 @@ def test_a_live_site_that_runs_this_package_proves_nothing(
 # Misuse
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_misuse() -> None:
+    for arguments, said in [
         (
             ["no.such.thing"],
             "'no.such.thing' is not a URL, a file, a folder or the name",
@@ -709,12 +708,10 @@ def test_a_live_site_that_runs_this_package_proves_nothing(
         ([here_as("NOT_A_DICT")], "NOT_A_DICT is list, not a dict of sitemaps."),
         ([here_as("SITEMAPS"), "nothing"], "SITEMAPS has no section 'nothing'. It"),
         (["own"], "There is nothing to compare with: no sitemap is registered."),
-    ],
-)
-def test_misuse(arguments: list[str], said: str) -> None:
-    out, err, code = check(*arguments)
-    assert (out, code) == ("", 2)
-    assert said in err
+    ]:
+        out, err, code = check(*arguments)
+        assert (out, code) == ("", 2)
+        assert said in err
 
 
 def test_a_view_or_a_sitemap_of_contribs_that_fails(article: None) -> None:

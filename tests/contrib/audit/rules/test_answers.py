@@ -7,8 +7,6 @@ import gzip
 from array import array
 from typing import Any
 
-import pytest
-
 from django_sitemaps_plus.contrib.audit.asking import Asking, Pace
 from django_sitemaps_plus.contrib.audit.entries import Entry
 from django_sitemaps_plus.contrib.audit.findings import Findings
@@ -54,9 +52,8 @@ def kinds_of(*body: str, **headers: str) -> list[str]:
     return [kind for kind, _ in problems(*body, **headers)]
 
 
-@pytest.mark.parametrize(
-    ("header", "kind"),
-    [
+def test_the_header_says_who_may_not_index() -> None:
+    for header, kind in [
         ("noindex", kinds.NOINDEX),
         ("nofollow, NOINDEX", kinds.NOINDEX),
         ("none", kinds.NOINDEX),
@@ -79,10 +76,8 @@ def kinds_of(*body: str, **headers: str) -> list[str]:
         ("unavailable_after: Sat, 25 Jun 2050 15:00:00 GMT", ""),
         ("unavailable_after: some day", ""),
         ("unavailable_after: some day, none", kinds.NOINDEX),
-    ],
-)
-def test_the_header_says_who_may_not_index(header: str, kind: str) -> None:
-    assert kinds_of(x_robots_tag=header) == ([kind] if kind else [])
+    ]:
+        assert kinds_of(x_robots_tag=header) == ([kind] if kind else [])
 
 
 def test_the_meta_element_says_who_may_not_index() -> None:
@@ -202,9 +197,8 @@ def test_a_login_page_is_told_from_pages_with_a_login_form() -> None:
     assert titled == [(kinds.LOGIN_FORM, text)]
 
 
-@pytest.mark.parametrize(
-    ("title", "is_error"),
-    [
+def test_a_page_that_is_called_not_found_looks_like_an_error() -> None:
+    for title, is_error in [
         ("404 Not Found", True),
         ("Error 404", True),
         ("Page not found | Shop", True),
@@ -226,13 +220,9 @@ def test_a_login_page_is_told_from_pages_with_a_login_form() -> None:
         ("404", False),
         ("Lost and found", False),
         ("What to do where a key is not found in a dict", False),
-    ],
-)
-def test_a_page_called_not_found_looks_like_an_error(
-    title: str, is_error: bool
-) -> None:
-    for page in (f"<title>{title}</title>", f"<title>Shop</title><h1>{title}</h1>"):
-        assert kinds_of(f"{page}{WORDS}") == [kinds.SOFT_404] * is_error
+    ]:
+        for page in (f"<title>{title}</title>", f"<title>Shop</title><h1>{title}</h1>"):
+            assert kinds_of(f"{page}{WORDS}") == [kinds.SOFT_404] * is_error
 
 
 def test_two_words_alone_are_an_error_where_there_is_little_else() -> None:
@@ -259,9 +249,8 @@ def test_what_has_the_name_of_an_error_is_none() -> None:
         assert found == [kinds.SOFT_404] * (path == "/404/")
 
 
-@pytest.mark.parametrize(
-    ("page", "is_error"),
-    [
+def test_tracebacks_folders_and_errors_of_databases_are_no_pages_about_them() -> None:
+    for page, is_error in [
         ("<title>Index of /</title><h1>Index of /</h1><a href='../'>../</a>", True),
         ("<title>Index of /media/2026/</title>a.png", True),
         ("<title>Directory listing for /media/</title>a.png", True),
@@ -278,12 +267,8 @@ def test_what_has_the_name_of_an_error_is_none() -> None:
         (f"<h1>About</h1>{WORDS}Traceback (most recent call last):", False),
         ("<h1>A</h1>See <code>Traceback (most recent call last):</code>", False),
         ("<h1>Lost</h1>What to do if SQLSTATE is 42S02", False),
-    ],
-)
-def test_tracebacks_folders_and_errors_of_databases_are_no_pages_about_them(
-    page: str, is_error: bool
-) -> None:
-    assert kinds_of(page) == [kinds.SOFT_404] * is_error
+    ]:
+        assert kinds_of(page) == [kinds.SOFT_404] * is_error
 
 
 def test_a_traceback_that_is_sent_as_text_is_no_page() -> None:
