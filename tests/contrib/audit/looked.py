@@ -1,12 +1,14 @@
-"""Audits that were stored, as tests want them."""
+"""Audits that were stored, as tests want them, and what a new one says."""
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
 from django_sitemaps_plus.contrib.audit.models import Audit
 from django_sitemaps_plus.contrib.audit.queries import store
+from tests.support.helpers import run_command
 
 
 def audited(kind: str = "", section: str = "article", **values: Any) -> None:
@@ -24,3 +26,20 @@ def look_at_everything() -> None:
     audited()
     audited(fetched="live", fetched_urls=25)
     audited(fetched="crawl", fetched_urls=4, urls=4, sections={})
+
+
+def audit(*arguments: str) -> dict[str, Any]:
+    """Return what an audit says, as JSON."""
+    out, _, _ = run_command("check_sitemaps", *arguments, "--format", "json")
+    found: dict[str, Any] = json.loads(out)["audit"]
+    return found
+
+
+def findings(*arguments: str) -> list[dict[str, Any]]:
+    """Return what an audit finds."""
+    found: list[dict[str, Any]] = audit(*arguments)["findings"]
+    return found
+
+
+def kinds_found(*arguments: str) -> list[str]:
+    return [one["id"] for one in findings(*arguments)]

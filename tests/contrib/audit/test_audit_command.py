@@ -6,10 +6,10 @@ import datetime as dt
 import json
 import signal
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,21 +21,20 @@ from django.utils import timezone
 
 from django_sitemaps_plus import Sitemap
 from django_sitemaps_plus.contrib.audit import asking, crawler, rows
-from django_sitemaps_plus.contrib.audit.asking import Pace
 from django_sitemaps_plus.contrib.audit.kinds import known
 from django_sitemaps_plus.contrib.audit.management import progress
-from django_sitemaps_plus.contrib.audit.models import Audit
+from django_sitemaps_plus.contrib.audit.models import Audit, Finding
 from django_sitemaps_plus.contrib.audit.queries import last_audit, verdicts
 from django_sitemaps_plus.health.alerts import alerts, errors
 from django_sitemaps_plus.management import utils
-from django_sitemaps_plus.management.utils import SitemapsCommand
 from django_sitemaps_plus.sitemaps.registry import registry
 from tests.contrib.audit import kinds
+from tests.contrib.audit.looked import audit, findings, kinds_found
 from tests.support.factories import articles
 from tests.support.fakes.faults import Cut, Reply, Slow
 from tests.support.fakes.server import Request
 from tests.support.fakes.site import FakeSite
-from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
+from tests.support.helpers import ArticleSitemap, PagesSitemap, Titled, run_command
 from tests.support.processes import in_a_process, within
 from tests.testapp.models import Article
 
@@ -63,31 +62,14 @@ def streamed(request: HttpRequest, how: str) -> StreamingHttpResponse:
 
     async def steady() -> AsyncIterator[bytes]:
         if how == "late":
-            yield b"<style>%s</style><meta name=robots content=noindex>" % (
-                b"x" * 10**6
-            )
+            yield b"<style>" + b"x" * 10**6
+            yield b"</style><meta name=robots content=noindex>"
         yield b"<link rel=canonical href='/a\0b/'>Good"
 
     return StreamingHttpResponse(broken() if how == "broken" else steady())
 
 
 urlpatterns = [path("<int:number>/", page), path("streamed/<how>/", streamed)]
-
-
-class Titled(Sitemap):
-    model = Article
-    location = F("title")
-
-
-def audit(*arguments: str) -> dict[str, Any]:
-    """Return what the audit says, as JSON."""
-    out, _, _ = run_command("check_sitemaps", *arguments, "--format", "json")
-    found: dict[str, Any] = json.loads(out)["audit"]
-    return found
-
-
-def kinds_found(*arguments: str) -> list[str]:
-    return [one["id"] for one in audit(*arguments)["findings"]]
 
 
 @pytest.fixture
@@ -133,13 +115,10 @@ def test_live_asks_the_site_over_http_and_says_how_long_it_took(served: Any) -> 
         found = audit("--live", "--rate", "1000")
         requests = [request.path for request in site.requests[:5]]
     assert requests == ["/robots.txt", "/good/", "/a&b/", "/moved/", "/missing/"]
+    moved, text = f"{site.origin}/moved/", f"redirects to {site.origin}/good/ (308)"
     assert {(one["id"], one["url"], one["text"]) for one in found["findings"]} == {
         (kinds.DISALLOWED, f"{site.origin}/a&b/", "by the rules for all crawlers"),
-        (
-            kinds.REDIRECTS,
-            f"{site.origin}/moved/",
-            f"redirects to {site.origin}/good/ (308)",
-        ),
+        (kinds.REDIRECTS, moved, text),
         (kinds.FAILS, f"{site.origin}/missing/", "answers 404"),
     }
     assert found["fetched"] == 4
@@ -147,15 +126,24 @@ def test_live_asks_the_site_over_http_and_says_how_long_it_took(served: Any) -> 
     assert 0 < times["p50"] <= times["p95"] <= times["max"]
 
 
-def test_live_asks_no_more_often_than_it_may(served: Any) -> None:
+def test_live_asks_no_more_often_than_it_may(
+    served: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pages = {f"/{n}/": GOOD for n in range(4)}
-    with served(pages, *pages) as site:
-        began = time.monotonic()
-        audit("--live", "--rate", "20")
-        taken = time.monotonic() - began
-    asked = sum(request.path != "/robots.txt" for request in site.requests)
-    assert asked > 4
-    assert taken >= (asked - 1) / 20
+    now, waited = 100.0, list[float]()
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        waited.append(seconds)
+        now += seconds
+
+    clock = SimpleNamespace(sleep=sleep, monotonic=lambda: now)
+    monkeypatch.setattr(asking, "time", clock)
+    with served(pages, *pages):
+        audit("--live", "--rate", "4")
+    assert waited[:4] == [0, 0.25, 0.25, 0.25]
+    # And so reads who reads as a crawler.
+    assert (len(waited) > 5, set(waited)) == (True, {0, 0.25})
 
 
 def test_a_site_that_refuses_is_not_said_to_be_silent(served: Any) -> None:
@@ -173,11 +161,10 @@ def test_a_site_that_does_not_answer_is_not_asked_for_all_its_urls(served: Any) 
         pass  # it stops before it is asked
     out, err, code = run_command("check_sitemaps", "--live", "--rate", "1000")
     assert "error A107: URLs that could not be reached (4)" in out, "not a view's error"
-    assert (err, code) == (
-        "CommandError: The audit found 4 errors. No answer to 3 URLs in a row: 3 of 20 "
-        "URLs were asked for. Reading the sitemaps as crawlers do found 2 errors.\n",
-        1,
-    )
+    said = "No answer to 3 URLs in a row: 3 of 20 URLs were asked for."
+    crawled = "Reading the sitemaps as crawlers do found 2 errors."
+    said = f"CommandError: The audit found 4 errors. {said} {crawled}\n"
+    assert (err, code) == (said, 1)
     assert out.count("did not accept a connection") == 4 + 2
     assert "Audit: 20 URLs, 0 of them fetched; 4 errors and 0 warnings." in out
     audit = last_audit()
@@ -202,13 +189,11 @@ def test_a_host_that_is_not_allowed_is_named_as_the_cause(
     settings.ALLOWED_HOSTS = ["testserver"]
     listing(*(f"/{n}/" for n in range(9)))
     found = audit("--fetch")
-    assert {(one["id"], one["text"]) for one in found["findings"]} == {
-        (
-            kinds.UNREACHABLE,
-            "ALLOWED_HOSTS does not have 'www.example.com'; behind a front end, "
-            "use --live",
-        )
-    }
+    text = (
+        "ALLOWED_HOSTS does not have 'www.example.com'; behind a front end, use --live"
+    )
+    said = {(one["id"], one["text"]) for one in found["findings"]}
+    assert said == {(kinds.UNREACHABLE, text)}
     assert (found["errors"], found["fetched"]) == (3, 0)
 
 
@@ -252,21 +237,18 @@ def test_a_site_that_is_down_with_retry_after_is_red(
     """As one that nobody took out of maintenance: crawlers meet it so."""
     down = Reply(status=503, headers={"Retry-After": "20"})
     with served({"/a/": down, "/sitemap.xml": down}, "/a/", "/b/"):
-        out, _, _ = run_command(
-            *("check_sitemaps", "--live", "--rate", "100000", "--format", "json")
-        )
-    found = json.loads(out)
+        options = "--live", "--rate", "100000", "--format", "json"
+        found = json.loads(run_command("check_sitemaps", *options)[0])
     assert [seconds for seconds in waited if seconds > 1] == [20, 20]
-    assert [(one["id"], one["text"]) for one in found["audit"]["findings"]] == [
-        (kinds.FAILS, "answers 503")
-    ]
-    crawled = {(one["id"], one["text"]) for one in found["crawl"]["findings"]}
-    assert (kinds.NOT_SERVED, "answers 503") in crawled
-    red = [alert.text for alert in errors(alerts())]
-    assert any(
-        text.startswith("The last audit of article found 1 error") for text in red
+    said, crawled = (
+        [(one["id"], one["text"]) for one in found[way]["findings"]]
+        for way in ("audit", "crawl")
     )
-    assert any(text.startswith("The last audit of the site found") for text in red)
+    assert said == [(kinds.FAILS, "answers 503")]
+    assert (kinds.NOT_SERVED, "answers 503") in crawled
+    red = "\n".join(["", *(alert.text for alert in errors(alerts()))])
+    assert "\nThe last audit of article found 1 error" in red
+    assert "\nThe last audit of the site found" in red
 
 
 def test_the_first_image_of_a_url_is_fetched_over_http(served: Any) -> None:
@@ -294,11 +276,9 @@ def test_what_was_found_until_a_stop_is_printed_and_stored(
     out, err, code = run_command("check_sitemaps", "--fetch")
     said = "The audit was stopped: 1 of 3 URLs were asked for."
     assert (err, code) == (f"CommandError: The audit found 1 error. {said}\n", 1)
-    assert f"3 URLs, 1 of them fetched; 1 error and 0 warnings. {said}" in " ".join(
-        out.split()
-    )
-    stored = last_audit()
-    assert stored is not None
+    numbers = "3 URLs, 1 of them fetched; 1 error and 0 warnings."
+    assert f"{numbers} {said}" in " ".join(out.split())
+    stored = Audit.objects.get()
     assert (stored.missed, stored.sections) == (said, {"article": [3, 1]})
     assert stored.findings.get().url == f"{SITE}/1/"
 
@@ -310,16 +290,9 @@ settings.use_given(json.loads(os.environ["GIVEN"]))
 import django
 django.setup()
 from django.core.management import execute_from_command_line
-from django.db.models import F
-from django_sitemaps_plus import Sitemap
 from django_sitemaps_plus.sitemaps.registry import registry
-from tests.testapp.models import Article
-
-class Listing(Sitemap):
-    model = Article
-    location = F("title")
-
-registry.add("article", Listing)
+from tests.support.helpers import Titled
+registry.add("article", Titled)
 execute_from_command_line(["manage.py", "check_sitemaps", "--live"])
 """
 
@@ -352,9 +325,7 @@ def test_a_process_that_is_told_to_stop_prints_and_stores_what_it_found(
     assert process.returncode == 1, err
     assert "answers 404" in out
     assert "The audit was stopped: 1 of 3 URLs were asked for." in err
-    audit = last_audit()
-    assert audit is not None
-    assert audit.findings.get(kind=kinds.FAILS).url == f"{site.origin}/1/"
+    assert Finding.objects.get(kind=kinds.FAILS).url == f"{site.origin}/1/"
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
@@ -368,11 +339,8 @@ def test_a_stop_of_the_crawler_s_view_leaves_the_audit(
     with served({}, "/1/"):
         out, err, code = run_command("check_sitemaps", "--live")
     assert "error A100: URLs that do not answer 200 (1)" in out
-    assert (err, code) == (
-        "CommandError: The audit found 1 error. The crawler's view was stopped, and is "
-        "not stored.\n",
-        1,
-    )
+    said = "The audit found 1 error. The crawler's view was stopped, and is not stored."
+    assert (err, code) == (f"CommandError: {said}\n", 1)
 
 
 def test_a_stop_ends_the_audits_of_all_sites(listing: Any, settings: Any) -> None:
@@ -392,43 +360,23 @@ def test_a_stop_ends_the_audits_of_all_sites(listing: Any, settings: Any) -> Non
 def test_pages_that_were_not_read_before_a_stop_are_not_said_to_be_in_order(
     listing: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def standing() -> list[tuple[bool, int]]:
+        found = [one for one in verdicts() if one.section]
+        return [(one.is_complete, one.number("warning")) for one in found]
+
     listing("/1/?utm_source=x", "/2/", "/3/", "/4/?utm_source=x", limit=2)
     run_command("check_sitemaps")
-    assert [one.number("warning") for one in verdicts() if one.section] == [2]
+    assert standing() == [(True, 2)]
 
-    def stop(command: SitemapsCommand, text: str) -> Any:
-        def show(done: int, total: int) -> None:
-            raise KeyboardInterrupt
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
 
-        return show
-
-    monkeypatch.setattr(progress, "_lines", stop)
+    monkeypatch.setattr(progress, "_lines", lambda command, text: stop)
     said = "The audit was stopped: 1 of 3 pages were read, not compared with each other"
     found = audit()
     assert (found["missed"], found["warnings"]) == (f"{said}.", 1)
     # The whole audit before stands beside it.
-    standing = [one for one in verdicts() if one.section]
-    assert [(one.is_complete, one.number("warning")) for one in standing] == [
-        (False, 1),
-        (True, 2),
-    ]
-
-
-def test_no_more_requests_are_sent_a_second_than_allowed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    clock, waited = [100.0], list[float]()
-
-    def sleep(seconds: float) -> None:
-        waited.append(seconds)
-        clock[0] += seconds
-
-    monkeypatch.setattr(asking.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(asking.time, "sleep", sleep)
-    pace = Pace(4)
-    for _ in range(5):
-        pace.wait()
-    assert waited == [0, 0.25, 0.25, 0.25, 0.25]
+    assert standing() == [(False, 1), (True, 2)]
 
 
 # In process
@@ -478,10 +426,8 @@ def test_a_site_under_a_prefix_is_asked_below_it(listing: Any, settings: Any) ->
     settings.ROOT_URLCONF = "tests.support.audited_urls"
     settings.SITEMAPS_PLUS = {"BASE_URL": f"{SITE}/shop"}
     listing("/shop/good/1/", "/shop/missing/1/")
-    found = audit("--fetch")["findings"]
-    assert [(one["id"], one["url"]) for one in found] == [
-        (kinds.FAILS, f"{SITE}/shop/missing/1/")
-    ]
+    [found] = findings("--fetch")
+    assert (found["id"], found["url"]) == (kinds.FAILS, f"{SITE}/shop/missing/1/")
 
 
 # Stored pages
@@ -508,13 +454,11 @@ def test_all_rows_that_are_left_out_are_counted(register: Any, settings: Any) ->
 
 
 def test_pages_by_position_are_built_and_judged_too(register: Any) -> None:
-    lines = [f"/{n}/" for n in range(12)]
-
     class Lines(Sitemap):
         limit = 1
 
         def items(self) -> list[str]:
-            return lines
+            return [*(f"/{n}/" for n in range(12)), "no path", "/0/"]
 
         def location(self, item: str) -> str:
             return item
@@ -523,14 +467,10 @@ def test_pages_by_position_are_built_and_judged_too(register: Any) -> None:
             return 7 if item == "/1/" else 1
 
     register("lines", Lines)
-    lines += ["no path", "/0/"]
     found = audit()
     assert found["urls"] == 13, "on more than ten pages"
-    assert found["counts"] == {
-        kinds.NOT_BUILT: {"lines": 1},
-        kinds.TAG_LEFT_OUT: {"lines": 1},
-        kinds.REPEATED: {"lines": 1},
-    }
+    said = (kinds.NOT_BUILT, kinds.TAG_LEFT_OUT, kinds.REPEATED)
+    assert found["counts"] == {kind: {"lines": 1} for kind in said}
     assert sorted(
         (one["page"], one["row"], one["url"].removeprefix(SITE), one["text"][:29])
         for one in found["findings"]
@@ -539,7 +479,7 @@ def test_pages_by_position_are_built_and_judged_too(register: Any) -> None:
         ("lines-13", "", "", "1 of 1 rows of page lines-13 "),
         ("lines-2", "'/1/'", "/1/", "listed without priority 7: no"),
     ]
-    register("lines", type("Away", (Lines,), {"items": lambda self: lines.nothing}))
+    register("lines", type("Away", (Lines,), {"items": lambda self: self.nothing}))
     assert "In error" in run_command("check_sitemaps")[1]
 
 
@@ -562,6 +502,15 @@ def test_a_lastmod_that_is_always_now_is_told_from_rows_just_saved(
     assert kinds_found() == []
 
 
+def save(number: int, corrected: int = 0) -> None:
+    """Save so many articles with a later date, and some with another title too."""
+    for place, article in enumerate(Article.objects.order_by("pk")[:number]):
+        article.updated += dt.timedelta(days=1)
+        article.title += " corrected" if place < corrected else ""
+        article.save()
+    run_command("build_sitemaps")
+
+
 @pytest.mark.parametrize(
     "lastmod",
     [
@@ -576,27 +525,17 @@ def test_a_lastmod_that_moves_while_the_rows_do_not_is_found_by_the_next_audit(
     register: Any, lastmod: Any
 ) -> None:
     register("article", type("Moving", (ArticleSitemap,), {"lastmod": lastmod}))
-    articles(30)
+    articles(12)
     run_command("build_sitemaps")
     assert kinds_found() == []
     assert kinds_found() == []
     # As a job that saves everything does, with a field that is set by save().
-    for article in Article.objects.all():
-        article.updated += dt.timedelta(days=1)
-        article.save()
-    run_command("build_sitemaps")
+    save(12)
     assert kinds_found() == [kinds.MOVES_ALONE]
     # A few may be corrected in what their pages show besides.
-    for article in Article.objects.order_by("pk")[:5]:
-        article.updated += dt.timedelta(days=1)
-        article.save()
-    run_command("build_sitemaps")
+    save(5)
     assert kinds_found() == []
-    for article in Article.objects.all():
-        article.updated += dt.timedelta(days=1)
-        article.title += " corrected"
-        article.save()
-    run_command("build_sitemaps")
+    save(12, corrected=12)
     assert kinds_found() == []
 
 
@@ -605,21 +544,15 @@ def test_lastmods_that_move_because_something_else_did_are_no_finding(
 ) -> None:
     """Most rows were edited, some only saved; then another class says another time."""
     register("article", ArticleSitemap)
-    articles(30)
+    articles(20)
     run_command("build_sitemaps")
     assert kinds_found() == []
-    for number, article in enumerate(Article.objects.order_by("pk")):
-        article.updated += dt.timedelta(days=1)
-        article.title += " corrected" if number >= 12 else ""
-        article.save()
-    run_command("build_sitemaps")
-    assert kinds_found() == [], "12 of 30 moved alone"
+    save(20, corrected=10)
+    assert kinds_found() == [], "10 of 20 moved alone"
     hour = dt.timedelta(hours=1)
-    for name, lastmod in (
-        ("Earlier", lambda self, item: item.updated - hour),
-        ("Later", lambda self, item: item.updated + hour),
-    ):
-        register("article", type(name, (ArticleSitemap,), {"lastmod": lastmod}))
+    for name, more in (("Earlier", -hour), ("Later", hour)):
+        lastmod = {"lastmod": lambda self, item, more=more: item.updated + more}
+        register("article", type(name, (ArticleSitemap,), lastmod))
         run_command("build_sitemaps", "--reconcile", "--deep")
         assert kinds_found() == [], name
 
@@ -645,22 +578,18 @@ def test_what_fails_is_said_by_the_option_and_may_be_silenced(
     listing: Any, settings: Any
 ) -> None:
     listing("/a/?utm_source=x")
+    strict = "check_sitemaps", "--fail-on", "warning"
     assert run_command("check_sitemaps")[1:] == ("", 0)
-    _, err, code = run_command("check_sitemaps", "--fail-on", "warning")
+    _, err, code = run_command(*strict)
     assert (err, code) == ("CommandError: The audit found 0 errors and 1 warning.\n", 1)
     settings.SILENCED_SYSTEM_CHECKS = [kinds.TRACKING]
     assert audit()["counts"] == {}
-    assert run_command("check_sitemaps", "--fail-on", "warning")[2] == 0
-
-
-def test_warnings_of_system_checks_fail_by_the_option_too(
-    listing: Any, settings: Any
-) -> None:
-    listing("/a/")
+    assert run_command(*strict)[2] == 0
+    # Warnings of system checks fail, too.
     settings.ROOT_URLCONF = "tests.support.catch_all_urls"
     assert run_command("check_sitemaps")[1:] == ("", 0)
-    _, err, code = run_command("check_sitemaps", "--fail-on", "warning")
-    assert (err, code) == ("CommandError: Warnings: sitemaps_plus.W015.\n", 1)
+    said = "CommandError: Warnings: sitemaps_plus.W015.\n"
+    assert run_command(*strict)[1:] == (said, 1)
 
 
 def test_github_is_told_each_finding_beside_the_commit(
@@ -676,38 +605,29 @@ def test_github_is_told_each_finding_beside_the_commit(
         'See "audit: A017" in the documentation.\n',
         0,
     )
-    wrong = type("Wrong", (Titled,), {"appears": "updated"})
-    register("article", wrong)
+    register("article", type("Wrong", (Titled,), {"appears": "updated"}))
     out, _, code = run_command("check_sitemaps", "--format", "github")
     assert out.startswith("::error title=sitemaps_plus.E020::")
     assert code == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (["--sample", "5"], "--sample does nothing without --fetch or --live."),
-        (["--fetch", "--rate", "5"], "--rate does nothing without --live."),
-        (["--fetch", "--seed", "5"], "--seed does nothing without --sample."),
-        (["--compare", "x", "--fetch"], "--fetch does nothing with --compare: leave"),
-        (["--compare", "x", "--format", "github"], "--format github does nothing with"),
-        (
-            ["--compare", "x", "--fail-on", "warning"],
-            "--fail-on does nothing with --compare",
-        ),
-        (["--fetch", "--live"], "not allowed with argument"),
-        (["--live", "--rate", "0"], "not above 0"),
-        (["--fetch", "--sample", "0"], "not above 0"),
-    ],
-)
-def test_options_that_do_nothing_are_refused(
-    register: Any, options: list[str], reason: str
-) -> None:
+def test_options_that_do_nothing_are_refused(register: Any) -> None:
     register("article", ArticleSitemap)
-    out, err, code = run_command("check_sitemaps", *options)
-    assert (out, reason in err) == ("", True)
-    assert code == (2 if err.startswith("CommandError: --") else code)
-    assert code != 0
+    for options, reason in [
+        ("--sample 5", "--sample does nothing without --fetch or --live."),
+        ("--fetch --rate 5", "--rate does nothing without --live."),
+        ("--fetch --seed 5", "--seed does nothing without --sample."),
+        ("--compare x --fetch", "--fetch does nothing with --compare: leave"),
+        ("--compare x --format github", "--format github does nothing with"),
+        ("--compare x --fail-on warning", "--fail-on does nothing with --compare"),
+        ("--fetch --live", "not allowed with argument"),
+        ("--live --rate 0", "not above 0"),
+        ("--fetch --sample 0", "not above 0"),
+    ]:
+        out, err, code = run_command("check_sitemaps", *options.split())
+        assert (out, reason in err) == ("", True)
+        assert code == (2 if err.startswith("CommandError: --") else code)
+        assert code != 0
 
 
 def test_progress_says_rate_and_rest_without_rich(

@@ -52,14 +52,13 @@ def web_page(text: str) -> None:
 def with_header(name: str) -> Reads:
     def reads(text: str) -> None:
         headers = {"content-type": "text/html", name: text}
-        list(look(Answered(Visit(NOW), URL, FetchedAnswer(200, headers, b"<p>a"))))
-        redirect = FetchedAnswer(302, headers, b"")
-        list(look(Answered(Visit(NOW), URL, redirect)))
-        list(
-            look(
-                Arrived(URL, FetchedAnswer(200, headers, b""), b"", arrivals.XML_TYPES)
-            )
+        page, redirect = (
+            FetchedAnswer(200, headers, b"<p>a"),
+            FetchedAnswer(302, headers),
         )
+        list(look(Answered(Visit(NOW), URL, page)))
+        list(look(Answered(Visit(NOW), URL, redirect)))
+        list(look(Arrived(URL, page, b"", arrivals.XML_TYPES)))
         arrivals.is_from_cache(redirect)
         arrivals.copied_at(redirect, [])
 
@@ -106,9 +105,8 @@ def nested(text: str) -> None:
 def listed(text: str) -> None:
     """The texts of an entry."""
     url = f"{URL}?{text}"
-    some = Entry(
-        url, text, "", "", (("en", url), (text, url)), text, (url,), (url,), (text,)
-    )
+    links = (("en", url), (text, url))
+    some = Entry(url, text, "", "", links, text, (url,), (url,), (text,))
     section = AuditedSection("a", SiteAddress(Origin("https", "www.example.com")), NOW)
     list(look(Listed(section, "a-1", [url], [text], [some])))
     form_of(url)
@@ -164,12 +162,8 @@ READERS: dict[str, tuple[Reads, tuple[str, ...], int]] = {
     "entries": (
         in_sitemap(""),
         (
-            "<url>",
-            "<url/>",
-            "<url><loc>a</loc></url>",
-            "<a xmlns:b='c'>",
-            "&amp;",
-            "a ",
+            *("<url>", "<url/>", "<url><loc>a</loc></url>"),
+            *("<a xmlns:b='c'>", "&amp;", "a "),
         ),
         PAGE,
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -10,9 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from django_sitemaps_plus.contrib.audit.management import auditing
-from django_sitemaps_plus.contrib.audit.queries import last_audit
+from django_sitemaps_plus.contrib.audit.models import Audit
 from tests import urls
 from tests.contrib.audit import kinds
+from tests.contrib.audit.looked import findings
 from tests.support.factories import articles
 from tests.support.helpers import PagesSitemap, Titled, run_command
 from tests.testapp.models import Article
@@ -34,9 +34,7 @@ def sections(register: Any) -> None:
 
 def found(*arguments: str) -> set[tuple[str, str, str]]:
     """Return what the audit finds: kind, URL and text."""
-    out, _, _ = run_command("check_sitemaps", "--format", "json", *arguments)
-    findings = json.loads(out)["audit"]["findings"]
-    return {(one["id"], one["url"], one["text"]) for one in findings}
+    return {(one["id"], one["url"], one["text"]) for one in findings(*arguments)}
 
 
 def test_urls_that_repeat_are_named_with_their_pages(sections: None) -> None:
@@ -46,19 +44,13 @@ def test_urls_that_repeat_are_named_with_their_pages(sections: None) -> None:
         (kinds.REPEATED, f"{SITE}/c/", "listed twice: on article-5"),
         (kinds.SHARED, f"{SITE}/about/", "also on pages-1"),
     }
-    audit = last_audit()
-    assert audit is not None
+    audit = Audit.objects.get()
     # Of the row on that page, not of the one on the other.
-    assert audit.findings.get(url=f"{SITE}/a&b/").row == str(
-        Article.objects.filter(title="/a&b/").earliest("pk").pk
-    )
-    assert audit.counts == {
-        kinds.REPEATED: {"article": 2},
-        kinds.SHARED: {"article": 1},
-    }
-
-
-def test_the_sections_that_are_named_are_looked_at(sections: None) -> None:
+    row = Article.objects.filter(title="/a&b/").earliest("pk").pk
+    assert audit.findings.get(url=f"{SITE}/a&b/").row == str(row)
+    counts = {kinds.REPEATED: {"article": 2}, kinds.SHARED: {"article": 1}}
+    assert audit.counts == counts
+    # Only the sections that are named are looked at.
     assert {kind for kind, _, _ in found("article")} == {kinds.REPEATED}
 
 
@@ -75,16 +67,24 @@ def test_only_the_first_are_shown_and_all_are_counted(
     assert max(map(len, out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("answers", [True, False])
 def test_urls_that_the_own_robots_txt_disallows_are_named(
-    sections: None, settings: Any
+    sections: None, settings: Any, caplog: Any, answers: bool
 ) -> None:
-    def urls(*disallow: str) -> list[str]:
+    """Also if this project does not answer for its host: the settings say so."""
+    settings.ALLOWED_HOSTS = ["*" if answers else "testserver"]
+
+    def urls(*disallow: str) -> list[tuple[str, str]]:
         groups = [{"user_agent": "*", "disallow": disallow}]
         settings.SITEMAPS_PLUS = {"BASE_URL": SITE, "ROBOTS": groups}
-        return sorted(url for kind, url, _ in found() if kind == kinds.DISALLOWED)
+        disallowed = [one for one in found() if one[0] == kinds.DISALLOWED]
+        return sorted((url, text) for _, url, text in disallowed)
 
-    assert urls("/cart/", "/a&") == [f"{SITE}/a&b/", f"{SITE}/cart/"]
+    text = "by the rules for all crawlers"
+    paths = ("/a&b/", "/cart/")
+    assert urls("/cart/", "/a&") == [(f"{SITE}{path}", text) for path in paths]
     assert urls("/") == [], "closed"
+    assert [one for one in caplog.records if one.name.startswith("django.")] == []
 
 
 def long_robots(request: HttpRequest) -> HttpResponse:
@@ -106,18 +106,6 @@ def test_a_robots_txt_that_is_longer_than_crawlers_read_is_named(
     there = [(kind, text) for kind, url, text in found() if "robots.txt" in text + url]
     text = "has more than 512,000 bytes: crawlers ignore the rest"
     assert there == [(kinds.ROBOTS_TOO_LONG, text)], "and what they disallow is not"
-
-
-def test_a_host_that_this_project_does_not_answer_is_judged_by_the_settings(
-    sections: None, settings: Any, caplog: Any
-) -> None:
-    settings.ALLOWED_HOSTS = ["testserver"]
-    groups = [{"user_agent": "*", "disallow": ["/cart/"]}]
-    settings.SITEMAPS_PLUS = {"BASE_URL": SITE, "ROBOTS": groups}
-    assert (kinds.DISALLOWED, f"{SITE}/cart/", "by the rules for all crawlers") in (
-        found()
-    )
-    assert [one for one in caplog.records if one.name.startswith("django.")] == []
 
 
 def test_a_build_counts_what_repeats_on_its_pages(register: Any) -> None:

@@ -11,8 +11,8 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from django_sitemaps_plus import Sitemap
-from django_sitemaps_plus.contrib.audit.queries import findings_of, last_audit
+from django_sitemaps_plus.contrib.audit.models import Audit
+from django_sitemaps_plus.contrib.audit.queries import findings_of
 from tests.contrib.audit import kinds
 from tests.support.factories import FIRST, CategoryFactory, articles
 from tests.support.helpers import Titled, run_command
@@ -21,7 +21,6 @@ from tests.testapp.models import Article
 pytestmark = pytest.mark.django_db
 
 SITE = "https://www.example.com"
-MANY = range(5)
 
 
 class OfKind(Titled):
@@ -69,56 +68,6 @@ URLS = {
     kinds.NOINDEX: ["/hidden/{}/", "/meta/{}/", "/none/{}/", "/no-googlebot/{}/"],
     kinds.NOINDEX_FOR_ONE: ["/no-bing/{}/"],
 }
-LANGUAGES = [
-    kinds.UNKNOWN_LANGUAGE,
-    kinds.TWO_OF_A_LANGUAGE,
-    kinds.NOT_ITSELF,
-    kinds.NOT_RETURNED,
-    "good",
-]
-
-
-def in_languages(kind: str, number: int) -> dict[str, list[tuple[str, str]]]:
-    """Return the URLs of an item, and the alternates of each, with one fault."""
-    en, de = (f"{SITE}/good/{code}/{kind[-4:]}-{number}/" for code in ("en", "de"))
-    elsewhere = "https://de.example/"
-    pairs = [
-        ("en", en),
-        ("de", de),
-        ("x-default", f"{SITE}/good/{number}-{kind[-4:]}/"),
-    ]
-    if kind == kinds.UNKNOWN_LANGUAGE:
-        wrong = ("en-uk", "jp-jp", "xx", "de-eu", "zh-hans-zz")[number]
-        pairs[0] = (wrong, en)
-    found = {en: list(pairs), de: list(pairs)}
-    if kind == kinds.TWO_OF_A_LANGUAGE:
-        found[en].append(("de", elsewhere))
-    elif kind == kinds.NOT_ITSELF:
-        found = {en: [("de", elsewhere)], de: []}
-    elif kind == kinds.NOT_RETURNED:
-        found[de] = [("de", de)]
-    return found
-
-
-class Languages(Sitemap):
-    """Articles in two languages, whose titles say what is wrong with them."""
-
-    model = Article
-
-    def items(self) -> Any:
-        return Article.objects.filter(slug="languages")
-
-    def get_urls_for_item(self, item: Any) -> list[dict[str, Any]]:
-        kind, number = item.title.split()
-        return [
-            {
-                "location": url,
-                "alternates": [
-                    {"lang_code": code, "location": href} for code, href in pairs
-                ],
-            }
-            for url, pairs in in_languages(kind, int(number)).items()
-        ]
 
 
 def plant(register: Any) -> Counter[tuple[str, str]]:
@@ -127,7 +76,6 @@ def plant(register: Any) -> Counter[tuple[str, str]]:
     for name in ("rows", "good", "shared", "dates", "equal"):
         register(name, titled(name))
     register("tags", titled("tags", changefreq=F("category__slug")))
-    register("languages", Languages)
 
     def note(kind: str, url: str) -> str:
         planted[kind, f"{SITE}{url}"] += 1
@@ -137,37 +85,26 @@ def plant(register: Any) -> Counter[tuple[str, str]]:
     add("rows", "/good/row/")
     for kind, pattern in ROWS.items():
         # They are left out, so they have rows, and no URLs.
-        for row in add("rows", *(pattern.format(n) for n in MANY)):
+        for row in add("rows", pattern.format(1), pattern.format(2)):
             planted[kind, str(row.pk)] += 1
-    for n in MANY:
-        category = CategoryFactory(slug=f"sometimes-{n}")
-        add("tags", note(kinds.TAG_LEFT_OUT, f"/good/tag-{n}/"), category=category)
-    good = [f"/good/{n}/" for n in range(40)]
+    category = CategoryFactory(slug="sometimes")
+    add("tags", note(kinds.TAG_LEFT_OUT, "/good/tag/"), category=category)
+    good = [f"/good/{n}/" for n in range(9)]
     good += ["/no-google/but/this/", "/no-openai/1/", "/visit/?session=spring"]
     good += ["/good/?utm=1", "/good/search?q=a&page=2", "/carts/"]
     for kind, patterns in URLS.items():
-        good += [note(kind, patterns[n % len(patterns)].format(n)) for n in MANY]
-    twice = [note(kinds.REPEATED, f"/good/twice-{n}/") for n in MANY]
-    both = [note(kinds.SHARED, f"/good/both-{n}/") for n in MANY]
+        good += [note(kind, one.format(n)) for one in patterns for n in range(2)]
+    twice = [note(kinds.REPEATED, f"/good/twice-{n}/") for n in range(2)]
+    both = [note(kinds.SHARED, f"/good/both-{n}/") for n in range(2)]
     add("good", *good, *twice, *twice, *both)
     add("shared", *both)
     now = timezone.now().replace(microsecond=0)
-    for n in MANY:
-        url = f"/good/later-{n}/"
-        # Above a day the build omits the date; below it is written.
-        add("dates", note(kinds.FUTURE, url), updated=now + dt.timedelta(hours=12 + n))
-        far = now + dt.timedelta(hours=48 + n)
-        add("dates", note(kinds.FUTURE, f"/good/far-{n}/"), updated=far)
+    # Above a day the build omits the date; below it is written.
+    for hours in (12, 48):
+        later = now + dt.timedelta(hours=hours)
+        add("dates", note(kinds.FUTURE, f"/good/later-{hours}/"), updated=later)
     add("equal", *(f"/good/equal-{n}/" for n in range(12)), updated=FIRST)
     planted[kinds.ALL_EQUAL, "equal"] += 1
-    for kind in LANGUAGES:
-        for n in MANY:
-            articles(1, slug="languages", title=f"{kind} {n}")
-            en, de = in_languages(kind, n)
-            if kind != "good":
-                planted[kind, en] += 1
-            if kind == kinds.UNKNOWN_LANGUAGE:
-                planted[kind, de] += 1
     return planted
 
 
@@ -177,8 +114,6 @@ def test_all_faults_are_found_and_none_is_invented(
     settings.ROOT_URLCONF = "tests.support.audited_urls"
     settings.SITEMAPS_PLUS = {"BASE_URL": SITE, "MAX_BAD": 1.0}
     planted = plant(register)
-    assert planted.total() >= 100
-    assert len({kind for kind, _ in planted}) >= 20
     run_command("build_sitemaps")
     out, err, code = run_command("check_sitemaps", "--fetch", "--format", "json")
     document = json.loads(out)["audit"]
@@ -190,17 +125,13 @@ def test_all_faults_are_found_and_none_is_invented(
     assert document["errors"] + document["warnings"] == planted.total()
     assert document["fetched"] == document["urls"]
     assert (code, "The audit found" in err) == (1, True)
-    audit = last_audit()
-    assert audit is not None
+    audit = Audit.objects.get()
     assert (audit.errors, audit.warnings) == (document["errors"], document["warnings"])
-    assert Counter(audit.findings.values_list("kind", flat=True)) == Counter(
-        one["id"] for one in document["findings"]
-    )
-    named = audit.findings.filter(section="good").exclude(kind__in=_OF_SEVERAL_ROWS)
-    for finding in named:
-        row = Article.objects.get(title=finding.url.removeprefix(SITE), slug="good")
-        assert finding.row == str(row.pk), finding
-    assert [one.kind for one in findings_of("/cart/3/")] == [kinds.DISALLOWED]
-
-
-_OF_SEVERAL_ROWS = [kinds.REPEATED, kinds.SHARED]
+    stored = Counter(audit.findings.values_list("kind", flat=True))
+    assert stored == Counter(kind for kind, _ in planted.elements())
+    of_several_rows = [kinds.REPEATED, kinds.SHARED]
+    for finding in audit.findings.filter(section="good"):
+        row = Article.objects.filter(title=finding.url.removeprefix(SITE), slug="good")
+        if finding.kind not in of_several_rows:
+            assert finding.row == str(row.get().pk), finding
+    assert [one.kind for one in findings_of("/cart/1/")] == [kinds.DISALLOWED]

@@ -30,15 +30,10 @@ def run(
     """Store an audit that found these kinds of things of one URL out of nine."""
     sections = {section: [9, asked if fetched else 0]}
     counts = {kind: {section: 1} for kind in kinds_found}
-    audit = Audit(
-        started_at=1, finished_at=2, sections=sections, fetched=fetched, counts=counts
-    )
-    url = f"{SITE}/a/"
-    findings = [
-        Finding(kind=kind, level="error", section=section, url=url)
-        for kind in kinds_found
-    ]
-    store(audit, findings)
+    times = {"started_at": 1, "finished_at": 2}
+    audit = Audit(sections=sections, fetched=fetched, counts=counts, **times)
+    about = {"level": "error", "section": section, "url": f"{SITE}/a/"}
+    store(audit, [Finding(kind=kind, **about) for kind in kinds_found])
     return audit
 
 
@@ -93,22 +88,13 @@ def test_errors_stand_until_an_audit_looks_at_as_much_again(register: Any) -> No
     # More than are stored of a way to look, but for what no other looked at.
     for _ in range(KEPT):
         run(section="pages", fetched="live")
-    assert standing() == {
-        ("article", "", 2, 0),
-        ("article", "live", 9, 2),
-        ("article", "live", 2, 0),
-        ("pages", "", 9, 0),
-        ("pages", "live", 9, 0),
-    }
+    pages = {("pages", "", 9, 0), ("pages", "live", 9, 0)}
+    before = {("article", "live", 9, 2), ("article", "live", 2, 0)}
+    assert standing() == {("article", "", 2, 0), *before, *pages}
     run(fetched="process")
     run(fetched="live")
-    assert standing() == {
-        ("article", "", 9, 0),
-        ("article", "live", 9, 0),
-        ("article", "process", 9, 0),
-        ("pages", "", 9, 0),
-        ("pages", "live", 9, 0),
-    }
+    ways = ("", "live", "process")
+    assert standing() == {*(("article", way, 9, 0) for way in ways), *pages}
 
 
 def test_a_robots_txt_that_fails_over_http_is_not_corrected_in_process() -> None:
@@ -139,14 +125,11 @@ def test_how_sitemaps_arrived_stands_beside_the_audits_also_of_files_read_before
 ):
     audit = run(kinds.SESSION)
     assert last_crawls() == []
-    crawls = [
-        Audit(started_at=1, finished_at=2, fetched="crawl", urls=9, fetched_urls=asked)
-        for asked in [9, 9, *[2] * KEPT]
-    ]
+    about = {"started_at": 1, "finished_at": 2, "fetched": "crawl", "urls": 9}
+    crawls = [Audit(fetched_urls=asked, **about) for asked in [9, 9, *[2] * KEPT]]
+    found = {"kind": kinds.ROBOTS_FAILS, "level": "error", "url": f"{SITE}/a/"}
     for crawl in crawls:
-        store(
-            crawl, [Finding(kind=kinds.ROBOTS_FAILS, level="error", url=f"{SITE}/a/")]
-        )
+        store(crawl, [Finding(**found)])
     assert last_crawls() == [crawls[-1], crawls[1]]
     assert last_audit() == audit
     assert known("/a/") == [kinds.SESSION]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from django.test import Client
 
 from django_sitemaps_plus.models import Page, PageFile
 from tests.conftest import Register
+from tests.contrib.audit.looked import findings
 from tests.rendering.test_media_tags import LONG
 from tests.rendering.test_tags import declared
 from tests.storing import test_damage as stored
@@ -26,23 +26,17 @@ def audit(*arguments: str) -> str:
     return " ".join(run_command("check_sitemaps", *arguments)[0].split())
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "reason"),
-    [
+def test_the_row_that_is_listed_without_a_tag(register: Register) -> None:
+    row = articles(3)[0].pk
+    for name, value, reason in (
         ("priority", 7, "priority 7"),
         ("videos", LONG, "videos.title 'aaa"),
         ("images", "/a.jpg#1", "images: location '/a.jpg#1'"),
-    ],
-)
-def test_the_row_that_is_listed_without_a_tag(
-    register: Register, name: str, value: Any, reason: str
-) -> None:
-    register("article", declared(name, value, model=Article))
-    row = articles(3)[0].pk
-    run_command("build_sitemaps")
-    out = audit("article")
-    assert "listed without a tag" in out
-    assert f"article-1, row {row}: listed without {reason}" in out
+    ):
+        register("article", declared(name, value, model=Article))
+        run_command("build_sitemaps")
+        out = audit("article")
+        assert f"article-1, row {row}: listed without {reason}" in out
 
 
 def test_nobody_is_asked_to_correct_rows_where_the_address_is_wrong(
@@ -70,12 +64,11 @@ def test_an_audit_gets_through_damage(site: None, kind: str) -> None:
 
 def test_an_audit_says_what_it_could_not_read(site: None) -> None:
     stored.break_all("flip")
-    out, err, code = run_command("check_sitemaps", "--format", "json", "article")
-    assert (err, code) == ("CommandError: The audit found 1 error.\n", 1)
-    [finding] = json.loads(out)["audit"]["findings"]
-    assert finding["id"] == "sitemaps_plus.A001"
-    assert finding["page"] == "article-1"
+    [finding] = findings("article")
+    assert (finding["id"], finding["page"]) == ("sitemaps_plus.A001", "article-1")
     assert finding["text"] == "its stored bytes are missing or damaged"
+    _, err, code = run_command("check_sitemaps", "article")
+    assert (err, code) == ("CommandError: The audit found 1 error.\n", 1)
 
 
 def test_damage_of_the_last_week_is_said(site: None, client: Client) -> None:

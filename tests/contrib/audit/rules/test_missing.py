@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from tests.conftest import Register
 from tests.contrib.audit import kinds
+from tests.contrib.audit.looked import findings
 from tests.support.factories import articles
 from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
 from tests.testapp.models import Note
@@ -19,11 +19,9 @@ pytestmark = pytest.mark.django_db(databases=["default", "other"])
 def unlisted(*options: str) -> dict[str, str]:
     """Return what no section lists by its path."""
     run_command("build_sitemaps")
-    out, _, _ = run_command("check_sitemaps", "--format", "json", *options)
-    found = json.loads(out)["audit"]["findings"]
     return {
         one["url"].split("/", 3)[-1]: one["text"]
-        for one in found
+        for one in findings(*options)
         if one["id"] == kinds.UNLISTED
     }
 

@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from django_sitemaps_plus.contrib.audit.rules.robots import forbids
 from django_sitemaps_plus.protocol.robots import Group
 
 
-@pytest.mark.parametrize(
-    ("path", "is_forbidden"),
-    [
-        ("/", False),
-        ("/cart/", True),
-        ("/cart/1?x=1", True),
-        ("/cart/help/", False),
-        ("/shopping-cart/", False),
-        ("/a/print", True),
-        ("/a/print/b", False),
-        ("/b.pdf", True),
-        ("/b.pdf?x", True),
-        ("/%C3%BC/1", True),
-        ("/%c3%bc/1", True),
-        ("/%63art/1", True),
-        ("/cart%2F1", False),
-        ("/same", False),
-    ],
-)
-def test_the_longest_rule_decides(path: str, is_forbidden: bool) -> None:
+def test_the_longest_rule_decides() -> None:
     """RFC 9309, section 2.2.2."""
     common = Group(
         ("*",),
@@ -35,5 +14,12 @@ def test_the_longest_rule_decides(path: str, is_forbidden: bool) -> None:
         disallow=("/cart/", "/*/print$", "*.pdf", "/ü/", "/same", ""),
     )
     other = Group(("BadBot",), disallow=("/",))
-    assert forbids([other, common])(path) is is_forbidden
-    assert not forbids([other])(path)
+    paths = {
+        True: "/cart/ /cart/1?x=1 /a/print /b.pdf /b.pdf?x "
+        "/%C3%BC/1 /%c3%bc/1 /%63art/1",
+        False: "/ /cart/help/ /shopping-cart/ /a/print/b /cart%2F1 /same",
+    }
+    for is_forbidden, some in paths.items():
+        for path in some.split():
+            assert forbids([other, common])(path) is is_forbidden, path
+            assert not forbids([other])(path)
