@@ -7,13 +7,11 @@ What a thread reads for a minute stops all others of its process; no timeout end
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from django.test import RequestFactory
 from django.urls import Resolver404, resolve
 
-import django_sitemaps_plus
 from django_sitemaps_plus.engines import own_files
 from django_sitemaps_plus.engines.http import Response, explained
 from django_sitemaps_plus.protocol.dates import parse_w3c
@@ -23,11 +21,11 @@ from django_sitemaps_plus.protocol.robots import read, sitemaps_of
 from django_sitemaps_plus.serving.responses import _takes_gzip
 from tests.support.linear_time import (
     JSON,
+    PACKAGE,
     TAGS,
     WORDS,
     Reads,
-    patterns_are_linear,
-    readers_in,
+    patterns_are_known,
     takes_twice_as_long,
 )
 
@@ -150,10 +148,5 @@ OWN = (
 )
 
 
-def test_each_pattern_reads_repetitions_of_its_own_parts_in_linear_time() -> None:
-    patterns_are_linear(Path(django_sitemaps_plus.__file__).parent, MEASURED.split())
-
-
 def test_it_is_known_of_each_pattern_whom_it_reads() -> None:
-    found = readers_in(Path(django_sitemaps_plus.__file__).parent)
-    assert found == {*MEASURED.split(), *OWN.split()}
+    patterns_are_known(PACKAGE, MEASURED, OWN)

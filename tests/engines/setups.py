@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
-import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
 from django_sitemaps_plus import engines
-from django_sitemaps_plus.engines.base import Batch, Engine
+from django_sitemaps_plus.engines import asking
+from django_sitemaps_plus.engines.base import Answer, Batch, Engine
 from django_sitemaps_plus.engines.console import Console
 from django_sitemaps_plus.engines.indexnow import IndexNow
 from django_sitemaps_plus.engines.memory import Memory
@@ -35,6 +35,7 @@ HOST_KEY = "aaaabbbbccccddddeeeeffff00001111"
 SITE = "https://www.example.com"
 SITEMAP = f"{SITE}/sitemap.xml"
 TOKEN = "token+of the/hub"
+A_SITEMAP = Batch(origin=SITE, urls=[SITEMAP], are_sitemaps=True)
 
 
 @dataclass
@@ -46,6 +47,11 @@ class Setup:
     server: FakeServer | None = None
     #: Must not be in any text.
     secrets: list[str] = field(default_factory=list)
+
+
+def submit_sitemap(engine: Engine, location: str = SITEMAP) -> Answer:
+    batch = Batch(origin=SITE, urls=[location], are_sitemaps=True)
+    return asking.submit(engine, batch)
 
 
 SetUp = Callable[[FakeSite, float], contextlib.AbstractContextManager[Setup]]
@@ -71,11 +77,10 @@ def indexnow(site: FakeSite, timeout: float) -> Iterator[Setup]:
 
 @contextlib.contextmanager
 def ping(site: FakeSite, timeout: float) -> Iterator[Setup]:
-    batch = Batch(origin=SITE, urls=[SITEMAP], are_sitemaps=True)
     with FakeHub(resolve={"www.example.com": site.host}) as server:
         url = f"{server.origin}/ping?k={KEY}&token={{token}}&sitemap={{sitemap}}"
         engine = Ping(alias="it", timeout=timeout, url=url, token=TOKEN)
-        yield Setup(engine, batch, server, [TOKEN, KEY])
+        yield Setup(engine, A_SITEMAP, server, [TOKEN, KEY])
 
 
 @contextlib.contextmanager
@@ -129,20 +134,14 @@ def named(what: str) -> list[str]:
 
 def found() -> dict[str, type[Engine]]:
     """Return the engines of the package, by the name of their module."""
-    folders = [engines.__name__]
-    for module in own()[1:]:
-        folders.append(module.__name__.replace("tests.", "django_sitemaps_plus.")[:-7])
-    classes = {}
-    for folder in folders:
-        package = importlib.import_module(folder)
-        for module in pkgutil.iter_modules(package.__path__):
-            path = Path(package.__path__[0], f"{module.name}.py")
-            if not path.exists() or "def submit(" not in path.read_text():
-                continue
-            name = f"{folder}.{module.name}"
-            for _, value in inspect.getmembers(importlib.import_module(name)):
-                is_class = inspect.isclass(value) and issubclass(value, Engine)
-                is_own = is_class and value.__module__ == name
-                if is_own and not inspect.isabstract(value):
-                    classes[module.name] = value
+    package, classes = Path(engines.__path__[0]).parent, {}
+    for path in [*package.glob("engines/*.py"), *package.glob("contrib/*/*.py")]:
+        if "def submit(" in path.read_text():
+            parts = path.relative_to(package.parent).with_suffix("").parts
+            module = importlib.import_module(".".join(parts))
+            for value in vars(module).values():
+                is_own = getattr(value, "__module__", "") == module.__name__
+                is_engine = isinstance(value, type) and issubclass(value, Engine)
+                if is_own and is_engine and not inspect.isabstract(value):
+                    classes[path.stem] = value
     return classes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from django_sitemaps_plus.engines.base import Outcome
@@ -22,9 +24,45 @@ PINGED = (
 SOAP = "<s:Envelope><s:Body><s:Fault>Busy</s:Fault></s:Body></s:Envelope>"
 
 
-def read(body: str, kind: str = "") -> tuple[Outcome, str]:
-    response = Response(status=200, headers={"content-type": kind}, body=body.encode())
+LOGIN = '<html><form><input name=password type="password"></form></html>'
+XHTML = f'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x">{LOGIN}'
+
+
+def read(
+    body: str | bytes = "", status: int = 200, **headers: str
+) -> tuple[Outcome, str]:
+    raw = body if isinstance(body, bytes) else body.encode()
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    response = Response(status=status, headers=named, body=raw)
     return explained(response, "It", "the changes", option="url")
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "said"),
+    [
+        (204, Outcome.ACCEPTED, "accepted the changes."),
+        (206, Outcome.UNAVAILABLE, "answers with a part (206): check 'url'."),
+        (300, Outcome.UNAVAILABLE, "answers with a redirect (300): check 'url'."),
+        (399, Outcome.UNAVAILABLE, "answers with a redirect (399): check 'url'."),
+        (400, Outcome.REJECTED, "rejects the changes (400)."),
+        (403, Outcome.UNAVAILABLE, "refuses the request (403)."),
+        *(
+            (
+                status,
+                Outcome.UNAVAILABLE,
+                f"does not take the changes at this address ({status}): check 'url'.",
+            )
+            for status in (404, 405, 410)
+        ),
+        (413, Outcome.REJECTED, "rejects the changes (413)."),
+        (418, Outcome.UNAVAILABLE, "refuses the request (418)."),
+        (422, Outcome.REJECTED, "rejects the changes (422)."),
+        (429, Outcome.THROTTLED, "asks for fewer requests (429)."),
+        (500, Outcome.UNAVAILABLE, "has an internal error (500)."),
+    ],
+)
+def test_a_status_says_what_to_do(status: int, outcome: Outcome, said: str) -> None:
+    assert read(status=status) == (outcome, f"It {said}")
 
 
 @pytest.mark.parametrize(
@@ -78,13 +116,8 @@ def test_it_accepted_what_names_no_error(body: str) -> None:
         *('{"data":{"success":false}}', '{"response":{"error":"x"}}', '{"errno":7}'),
         '{"url":"https://a.example/","message":"failed"}',
         *("<error>1</error>", "<e>https://a.example/</e><fault>Busy</fault>", SOAP),
-        *(
-            FAULT,
-            PINGED.format(1),
-            "<success>false</success>",
-            "success: 0",
-            "success=no",
-        ),
+        *(FAULT, PINGED.format(1), "<success>false</success>", "success: 0"),
+        "success=no",
     ],
 )
 def test_it_refused_what_names_an_error(body: str) -> None:
@@ -93,18 +126,22 @@ def test_it_refused_what_names_an_error(body: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "kind", "with_what"),
+    ("body", "headers", "with_what"),
     [
-        ("<html>no errors</html>", "", "with a web page"),
-        ("<p>0 errors</p>", "text/html", "with a web page"),
-        ('<form><input type="password"></form>', "", "with a login page"),
-        ("no errors\0", "", "with something that is not text"),
-        ('{"errors":[]', "", "not as its protocol says"),
-        ("[errors: 0]", "", "not as its protocol says"),
+        ("<html>no errors</html>", {}, "with a web page"),
+        ("<p>0 errors</p>", {"content_type": "text/html"}, "with a web page"),
+        (XHTML, {}, "with a login page"),
+        ('<form><input type="password"></form>', {}, "with a login page"),
+        ("no errors\0", {}, "with something that is not text"),
+        (LOGIN.encode("utf-16"), {}, "with something that is not text"),
+        (gzip.compress(LOGIN.encode()), {}, "with something that is not text"),
+        ("ok", {"content_encoding": "br"}, "with something that is not text"),
+        ('{"errors":[]', {}, "not as its protocol says"),
+        ("[errors: 0]", {}, "not as its protocol says"),
     ],
 )
 def test_it_is_unknown_what_other_bodies_say(
-    body: str, kind: str, with_what: str
+    body: str | bytes, headers: dict[str, str], with_what: str
 ) -> None:
     text = f"It answers {with_what} (200): check 'url'."
-    assert read(body, kind) == (Outcome.UNAVAILABLE, text)
+    assert read(body, **headers) == (Outcome.UNAVAILABLE, text)

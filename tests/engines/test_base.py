@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import string
 import urllib.parse
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -29,62 +31,71 @@ from django_sitemaps_plus.engines.console import Console
 from django_sitemaps_plus.engines.indexnow import IndexNow
 from django_sitemaps_plus.engines.memory import Memory
 from django_sitemaps_plus.engines.ping import Ping
+from django_sitemaps_plus.engines.webhook import Webhook
 from tests.support.outbox_engines import Scripted
 
 SITE = "https://a.example"
 REDACTED = Engine.REDACTED
 BATCH = Batch(origin=SITE, urls=["https://a.example/1", "…/2"])
 
+PING = partial(Ping, url="https://hub.example/ping?sitemap=")
+WEBHOOK = partial(Webhook, url="https://a.example/")
+INDEXNOW = partial(IndexNow, key="0123456789abcdef")
+
 keys = st.text(string.hexdigits, min_size=8, max_size=128)
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("timeout", 0),
-        ("timeout", "10"),
-        ("timeout", True),
-        ("timeout", float("nan")),
-        ("interval", -1),
-        ("interval", float("inf")),
-        ("interval", None),
-    ],
-)
-def test_an_invalid_number_of_seconds_is_refused(option: str, value: Any) -> None:
-    with pytest.raises(OptionError) as caught:
-        Console(alias="it", **{option: value})
-    assert caught.value.option == option
-    assert isinstance(caught.value, ValueError)
+NO_SECONDS = "not a number of seconds"
+NO_TEXTS = "not a list of texts."
+HUB = "https://hub.example/ping"
+KEY = "s3cr3t-0123456789"
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "problem"),
+    ("engine", "option", "value", "problem"),
     [
-        ("sections", "article", "is 'article', not a list of texts."),
-        ("exclude", [7], "is [7], not a list of texts."),
-        ("events", {"added"}, "is {'added'}, not a list of texts."),
-        (
-            "events",
-            ["added", "gone"],
-            "has 'gone'; use some of 'added', 'changed', 'removed'.",
-        ),
+        (Console, "timeout", 0, "is 0; use a positive number of seconds."),
+        *((Console, "timeout", value, NO_SECONDS) for value in ("9", True, math.nan)),
+        *((Console, "interval", value, NO_SECONDS) for value in (-1, math.inf, None)),
+        (Console, "sections", "article", f"is 'article', {NO_TEXTS}"),
+        (Console, "exclude", [7], f"is [7], {NO_TEXTS}"),
+        (Console, "events", {"added"}, f"is {{'added'}}, {NO_TEXTS}"),
+        (Console, "events", ["added", "gone"], "has 'gone'; use some of 'added', "),
+        (PING, "sections", ["article"], "Ping takes no URLs of pages"),
+        (PING, "token", KEY, ""),
+        (partial(Ping, url=f"{HUB}?token={{token}}&sitemap="), "token", "", ""),
+        (partial(Ping, url=f"{HUB}?token={{token}}&sitemap="), "token", 7, ""),
+        (Ping, "url", HUB, ""),
+        (Ping, "url", f"{HUB}?a={{sitemap}}&b={{sitemap}}", ""),
+        (Ping, "url", "hub.example/ping?sitemap=", ""),
+        (Ping, "url", f"https://user:{KEY}@hub.example/ping?sitemap=", ""),
+        (Ping, "url", f"{HUB}?token={KEY}&sitemap=", ""),
+        (Ping, "url", f"{HUB}?from=us&API_Key={KEY}&sitemap={{sitemap}}", ""),
+        (Ping, "url", None, ""),
+        *((WEBHOOK, "secret", value, "token_hex") for value in ("", "short", None, 7)),
+        (IndexNow, "key", "", "token_hex"),
+        *((IndexNow, "key", f"{KEY}{more}", "") for more in ("\n", "x" * 112)),
+        *((IndexNow, "key", value, "") for value in ("short-7", 12345678)),
+        (INDEXNOW, "keys", {"a.example": "short"}, ""),
+        (INDEXNOW, "keys", ["a.example"], ""),
+        (INDEXNOW, "old_keys", ["short"], ""),
+        (INDEXNOW, "old_keys", KEY, "is a string"),
+        (INDEXNOW, "key_location", "indexnow.txt", ""),
+        (INDEXNOW, "key_location", f"{SITE}/indexnow.txt", ""),
+        (INDEXNOW, "endpoint", "http://engine.example/indexnow", ""),
+        (INDEXNOW, "fallbacks", ["engine.example"], ""),
+        (INDEXNOW, "fallbacks", HUB, "is a string"),
     ],
 )
-def test_what_it_is_notified_of_has_to_be_known(
-    option: str, value: Any, problem: str
+def test_an_option_that_cannot_work_is_refused(
+    engine: Any, option: str, value: Any, problem: str
 ) -> None:
     with pytest.raises(OptionError) as caught:
-        Console(alias="it", **{option: value})
-    assert (caught.value.option, caught.value.problem) == (option, problem)
-
-
-def test_an_engine_that_takes_sitemaps_only_has_no_choice() -> None:
-    with pytest.raises(OptionError, match="Ping takes no URLs of pages"):
-        Ping(alias="it", url="https://hub.example/?s=", sections=["article"])
-
-
-def test_an_interval_may_be_zero() -> None:
-    assert Console(alias="it", interval=0).interval == 0
+        engine(alias="it", **{option: value})
+    assert caught.value.option == option
+    assert problem in caught.value.problem
+    assert KEY not in str(caught.value)
+    assert isinstance(caught.value, ValueError)
 
 
 @given(

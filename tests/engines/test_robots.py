@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from django_sitemaps_plus.engines import own_files
 from tests.support.fakes.faults import Reply
 from tests.support.fakes.site import FakeSite, Page
@@ -11,9 +9,8 @@ from tests.support.fakes.site import FakeSite, Page
 CLOSED = "User-agent: *\nDisallow: /\n"
 
 
-@pytest.mark.parametrize(
-    ("page", "problem"),
-    [
+def test_a_robots_txt_that_blocks_all_crawlers_is_found(site: FakeSite) -> None:
+    pages: list[tuple[Page | None, str]] = [
         (None, ""),
         (CLOSED + "Allow: /blog/\n", ""),
         (Reply(status=301, headers={"Location": "/other.txt"}), ""),
@@ -24,17 +21,13 @@ CLOSED = "User-agent: *\nDisallow: /\n"
         ("\ufeffUSER-AGENT : *  # all\r\nDISALLOW:/ # of it\r\n", "blocks all"),
         (CLOSED + "#" * 600_000, "blocks all crawlers"),
         (Reply(status=503), "fails with status 503"),
-    ],
-)
-def test_a_robots_txt_that_blocks_all_crawlers_is_found(
-    page: Page | None, problem: str, site: FakeSite
-) -> None:
-    if page is not None:
-        site.pages["/robots.txt"] = page
-    finding = own_files.check_live_robots(site.origin, timeout=5, private=True)
-    assert finding.is_good is not bool(problem)
-    assert problem in finding.text
-    assert bool(finding.fix) is bool(problem)
+    ]
+    for page, problem in pages:
+        site.pages |= {} if page is None else {"/robots.txt": page}
+        finding = own_files.check_live_robots(site.origin, timeout=5, private=True)
+        assert finding.is_good is not bool(problem), page
+        assert problem in finding.text
+        assert bool(finding.fix) is bool(problem)
 
 
 def test_a_site_that_is_private_or_down_is_reported(site: FakeSite) -> None:

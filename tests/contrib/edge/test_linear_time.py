@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from django_sitemaps_plus import contrib
-from tests.support.linear_time import readers_in
+from tests.support.linear_time import PACKAGE, patterns_are_known
 
 
 def test_it_is_known_of_each_pattern_whom_it_reads() -> None:
-    #: The names of files that the project itself has put into its storage.
-    own = "storages"
-    assert readers_in(Path(contrib.__path__[0], "edge")) == {own}
+    """It reads the names of files that the project itself has put into its storage."""
+    patterns_are_known(PACKAGE / "contrib/edge", measured="", own="storages")

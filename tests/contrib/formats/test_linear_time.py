@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from django_sitemaps_plus import contrib
 from django_sitemaps_plus.contrib.formats import websub
 from tests.support.linear_time import (
+    PACKAGE,
     PAGE,
     TAGS,
     Reads,
-    patterns_are_linear,
-    readers_in,
+    patterns_are_known,
     takes_twice_as_long,
 )
 
@@ -41,8 +38,4 @@ def test_twice_as_much_takes_twice_as_long(name: str) -> None:
 
 
 def test_it_is_known_of_each_pattern_whom_it_reads() -> None:
-    #: What reads others is measured here; the rest reads what is the project's own.
-    measured, own = "websub", "llms text"
-    folder = Path(contrib.__path__[0], "formats")
-    assert readers_in(folder) == {*measured.split(), *own.split()}
-    patterns_are_linear(folder, measured.split())
+    patterns_are_known(PACKAGE / "contrib/formats", "websub", "llms text")

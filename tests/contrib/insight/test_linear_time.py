@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from django_sitemaps_plus import contrib
 from django_sitemaps_plus.contrib.insight.admin.entered import alike
 from django_sitemaps_plus.contrib.insight.crawlers import crawler_of
 from tests.support.linear_time import (
+    PACKAGE,
     Reads,
-    patterns_are_linear,
-    readers_in,
+    patterns_are_known,
     takes_twice_as_long,
 )
-
-
-def entered(text: str) -> None:
-    alike(f"/a/?{text}")
-
 
 #: What reads a text, what it may consist of, and the most characters.
 READERS: dict[str, tuple[Reads, tuple[str, ...], int]] = {
     "User-Agent": (crawler_of, ("a", "Google", "bot", "-", " ", "Googlebot-"), 65_536),
     "what people enter": (
-        entered,
+        lambda text: alike(f"/a/?{text}"),
         ("a", "&", "utm_", "clid", "%", "%2e", "./"),
         65_536,
     ),
@@ -38,8 +30,4 @@ def test_twice_as_much_takes_twice_as_long(name: str) -> None:
 
 
 def test_it_is_known_of_each_pattern_whom_it_reads() -> None:
-    #: What reads others is measured here; the rest reads what is the project's own.
-    measured, own = "crawlers entered", "display"
-    folder = Path(contrib.__path__[0], "insight")
-    assert readers_in(folder) == {*measured.split(), *own.split()}
-    patterns_are_linear(folder, measured.split())
+    patterns_are_known(PACKAGE / "contrib/insight", "crawlers entered", "display")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 from django_sitemaps_plus.contrib.webmasters import google_auth
 from django_sitemaps_plus.contrib.webmasters.bing import BingWebmaster
@@ -13,7 +14,7 @@ from django_sitemaps_plus.contrib.webmasters.google_indexing import GoogleIndexi
 from django_sitemaps_plus.contrib.webmasters.yandex import YandexWebmaster
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import Batch
-from tests.engines.setups import KEY, SITE, SITEMAP, SetUp, Setup
+from tests.engines.setups import A_SITEMAP, KEY, SITE, SetUp, Setup, submit_sitemap
 from tests.support.fakes.bing import FakeBing
 from tests.support.fakes.google import CLIENT_SECRET, REFRESH_TOKEN, FakeGoogle
 from tests.support.fakes.google_indexing import FakeIndexing
@@ -23,18 +24,31 @@ from tests.support.fakes.yandex import FakeYandex
 JOB = '<script type="application/ld+json">{"@type": "JobPosting"}</script>'
 
 
+def search_console(server: FakeGoogle, **options: Any) -> SearchConsole:
+    own: Any = {"site": f"{SITE}/", "credentials": server.user_credentials}
+    given = {**own, "endpoint": server.endpoint, "timeout": 5.0, **options}
+    return SearchConsole(alias="it", **given)
+
+
+def indexing(server: FakeIndexing, **options: Any) -> GoogleIndexing:
+    own: Any = {"sections": ["job"], "credentials": server.user_credentials}
+    return GoogleIndexing(alias="it", endpoint=server.endpoint, **{**own, **options})
+
+
+def bing_webmaster(server: FakeBing, **options: Any) -> BingWebmaster:
+    given: Any = {"site": f"{SITE}/", "key": KEY, "timeout": 5.0, **options}
+    return BingWebmaster(alias="it", endpoint=server.endpoint, **given)
+
+
+def yandex_webmaster(server: FakeYandex, **options: Any) -> YandexWebmaster:
+    given: Any = {"token": KEY, "timeout": 5.0, **options}
+    return YandexWebmaster(alias="it", endpoint=server.endpoint, **given)
+
+
 @contextlib.contextmanager
 def google(site: FakeSite, timeout: float) -> Iterator[Setup]:
-    batch = Batch(origin=SITE, urls=[SITEMAP], are_sitemaps=True)
     with FakeGoogle(resolve={"www.example.com": site.host}) as server:
-        engine = SearchConsole(
-            alias="it",
-            timeout=timeout,
-            site=f"{SITE}/",
-            credentials=server.user_credentials,
-            endpoint=server.endpoint,
-        )
-        yield with_token(engine, batch, server)
+        yield with_token(search_console(server, timeout=timeout), A_SITEMAP, server)
 
 
 def with_token(engine: GoogleEngine, batch: Batch, server: FakeGoogle) -> Setup:
@@ -47,28 +61,17 @@ def with_token(engine: GoogleEngine, batch: Batch, server: FakeGoogle) -> Setup:
 
 @contextlib.contextmanager
 def bing(site: FakeSite, timeout: float) -> Iterator[Setup]:
-    batch = Batch(origin=SITE, urls=[SITEMAP], are_sitemaps=True)
     with FakeBing(KEY) as server:
-        engine = BingWebmaster(
-            alias="it",
-            timeout=timeout,
-            site=f"{SITE}/",
-            key=KEY,
-            endpoint=server.endpoint,
-        )
-        yield Setup(engine, batch, server, [KEY])
+        yield Setup(bing_webmaster(server, timeout=timeout), A_SITEMAP, server, [KEY])
 
 
 @contextlib.contextmanager
 def yandex(site: FakeSite, timeout: float) -> Iterator[Setup]:
-    batch = Batch(origin=SITE, urls=[SITEMAP], are_sitemaps=True)
     with FakeYandex(KEY) as server:
-        engine = YandexWebmaster(
-            alias="it", timeout=timeout, token=KEY, endpoint=server.endpoint
-        )
-        asking.submit(engine, batch)  # to know the user
+        engine = yandex_webmaster(server, timeout=timeout)
+        submit_sitemap(engine)  # to know the user
         server.requests.clear()
-        yield Setup(engine, batch, server, [KEY])
+        yield Setup(engine, A_SITEMAP, server, [KEY])
 
 
 @contextlib.contextmanager
@@ -76,14 +79,7 @@ def google_indexing(site: FakeSite, timeout: float) -> Iterator[Setup]:
     site.pages["/jobs/1/"] = JOB
     batch = Batch(origin=site.origin, urls=[f"{site.origin}/jobs/1/"])
     with FakeIndexing(properties={f"{site.origin}/": "siteOwner"}) as server:
-        engine = GoogleIndexing(
-            alias="it",
-            timeout=timeout,
-            sections=["job"],
-            credentials=server.user_credentials,
-            endpoint=server.endpoint,
-        )
-        yield with_token(engine, batch, server)
+        yield with_token(indexing(server, timeout=timeout), batch, server)
 
 
 SETUPS: dict[str, SetUp] = {"bing": bing, "yandex": yandex}

@@ -9,16 +9,14 @@ from pathlib import Path
 from django.core.management import BaseCommand, load_command_class
 
 from django_sitemaps_plus.contrib.webmasters.conf import Settings
+from tests.engines.test_documents import sections
 
 ROOT = Path(__file__).parents[3]
 APP = "django_sitemaps_plus.contrib.webmasters"
 
 
 def section(page: str, heading: str) -> str:
-    _, _, own = (
-        (ROOT / "docs" / f"{page}.md").read_text().partition(f"\n## {heading}\n")
-    )
-    return own.partition("\n## ")[0]
+    return sections((ROOT / "docs" / f"{page}.md").read_text())[heading]
 
 
 def test_the_table_of_settings_lists_what_the_app_adds() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -14,6 +13,7 @@ from django_sitemaps_plus.contrib.webmasters.google_indexing import (
 from django_sitemaps_plus.engines import asking
 from django_sitemaps_plus.engines.base import RENEWED_IN, Answer, Batch, Outcome
 from tests.contrib.webmasters.setups import JOB
+from tests.contrib.webmasters.setups import indexing as engine
 from tests.support.fakes.faults import Reply, reply
 from tests.support.fakes.google_indexing import FakeIndexing
 from tests.support.fakes.site import FakeSite
@@ -30,17 +30,6 @@ def google(site: FakeSite) -> Iterator[FakeIndexing]:
         yield server
 
 
-def engine(google: FakeIndexing, **options: Any) -> GoogleIndexing:
-    given = {
-        "sections": ["job"],
-        "credentials": google.credentials,
-        "endpoint": google.endpoint,
-        "timeout": 5.0,
-        **options,
-    }
-    return GoogleIndexing(alias="it", **given)
-
-
 def submit(
     google: FakeIndexing,
     site: FakeSite,
@@ -48,32 +37,29 @@ def submit(
     kind: str = "changed",
     *,
     again: bool = False,
+    client: GoogleIndexing | None = None,
 ) -> Answer:
     """Submit a page that the site answers with."""
     site.pages["/jobs/1/"] = page
     urls = [f"{site.origin}/jobs/1/"]
     deferred = urls if again else []
     batch = Batch(origin=site.origin, urls=urls, kinds=[kind], deferred=deferred)
-    return asking.submit(engine(google), batch)
+    return asking.submit(client or engine(google), batch)
 
 
-def refused(google: FakeIndexing, site: FakeSite, fault: Any) -> Answer:
-    """Return the answer to a submission that fails after a token was issued."""
-    site.pages["/jobs/1/"] = JOB
-    client = engine(google)
-    batch = Batch(origin=site.origin, urls=[f"{site.origin}/jobs/1/"])
-    asking.submit(client, batch)
-    google.fault = fault
-    return asking.submit(client, batch)
-
-
-@pytest.mark.parametrize("page", [JOB, LIVE])
-def test_a_page_that_declares_such_a_type_is_submitted(
-    google: FakeIndexing, site: FakeSite, page: str
+def test_a_page_is_submitted_that_declares_such_a_type_or_was_removed(
+    google: FakeIndexing, site: FakeSite
 ) -> None:
-    answer = submit(google, site, page)
-    assert (answer.outcome, answer.status) == (Outcome.ACCEPTED, 200)
-    assert google.published == [("URL_UPDATED", f"{site.origin}/jobs/1/")]
+    url = f"{site.origin}/jobs/1/"
+    for page, kind, said in (
+        (JOB, "changed", "URL_UPDATED"),
+        (LIVE, "changed", "URL_UPDATED"),
+        (Reply(status=404), "removed", "URL_DELETED"),
+        (Reply(status=410), "removed", "URL_DELETED"),
+    ):
+        answer = submit(google, site, page, kind)
+        assert (answer.outcome, answer.status) == (Outcome.ACCEPTED, 200)
+        assert google.published.pop() == (said, url)
     assert google.unsupported == []
 
 
@@ -86,48 +72,31 @@ def test_a_page_that_declares_neither_is_not_submitted_and_it_says_why(
     assert google.requests == []
 
 
-@pytest.mark.parametrize("status", [404, 410])
-def test_a_removed_page_is_submitted_as_deleted_if_it_is_not_found(
-    google: FakeIndexing, site: FakeSite, status: int
-) -> None:
-    answer = submit(google, site, Reply(status=status), "removed")
-    assert answer.outcome is Outcome.ACCEPTED
-    assert google.published == [("URL_DELETED", f"{site.origin}/jobs/1/")]
-    assert google.unsupported == []
-
-
-@pytest.mark.parametrize("kind", ["added", "changed", "requested"])
-@pytest.mark.costly
 def test_a_listed_page_is_deleted_only_if_it_is_not_found_twice(
-    google: FakeIndexing, site: FakeSite, kind: str
+    google: FakeIndexing, site: FakeSite
 ) -> None:
-    missing = Reply(status=404)
-    answer = submit(google, site, missing, kind)
-    assert (answer.outcome, answer.retry_after) == (Outcome.DEFERRED, LOOK_AGAIN)
-    assert "answers with status 404" in answer.message
-    assert google.requests == []
-    url = f"{site.origin}/jobs/1/"
-    assert submit(google, site, missing, kind, again=True).status == 200
-    assert submit(google, site, JOB, kind, again=True).status == 200
-    assert google.published == [("URL_DELETED", url), ("URL_UPDATED", url)]
+    missing, url = Reply(status=404), f"{site.origin}/jobs/1/"
+    for kind in ("added", "changed", "requested"):
+        answer = submit(google, site, missing, kind)
+        assert (answer.outcome, answer.retry_after) == (Outcome.DEFERRED, LOOK_AGAIN)
+        assert "answers with status 404" in answer.message
+        assert google.published == []
+        assert submit(google, site, missing, kind, again=True).status == 200
+        assert submit(google, site, JOB, kind, again=True).status == 200
+        assert google.published == [("URL_DELETED", url), ("URL_UPDATED", url)]
+        google.published.clear()
 
 
-@pytest.mark.parametrize(
-    ("status", "outcome"),
-    [
-        (301, Outcome.REJECTED),
-        (403, Outcome.REJECTED),
-        (499, Outcome.REJECTED),
-        (429, Outcome.UNAVAILABLE),
-        (500, Outcome.UNAVAILABLE),
-        (503, Outcome.UNAVAILABLE),
-    ],
-)
 def test_a_page_that_cannot_be_read_now_is_submitted_later_and_others_never(
-    google: FakeIndexing, site: FakeSite, status: int, outcome: Outcome
+    google: FakeIndexing, site: FakeSite
 ) -> None:
-    answer = submit(google, site, Reply(status=status))
-    assert (answer.outcome, answer.is_unsent) == (outcome, True)
+    for outcome, statuses in (
+        (Outcome.REJECTED, (301, 403, 499)),
+        (Outcome.UNAVAILABLE, (429, 500, 503)),
+    ):
+        for status in statuses:
+            answer = submit(google, site, Reply(status=status))
+            assert (answer.outcome, answer.is_unsent) == (outcome, True), status
     assert google.published == []
 
 
@@ -139,45 +108,31 @@ def test_the_quota_of_the_day_is_no_failure(
     assert submit(google, site, JOB).outcome is Outcome.EXHAUSTED
 
 
-@pytest.mark.parametrize(
-    ("limit", "seconds", "outcome", "wait"),
-    [
+def test_errors_are_explained(google: FakeIndexing, site: FakeSite) -> None:
+    """And that the quota of a minute is none of the day."""
+    client = engine(google)
+    submit(google, site, JOB, client=client)
+    for limit, seconds, outcome, wait in (
         ("'Requests per minute'", 20, Outcome.THROTTLED, 20),
         ("DefaultRequestsPerMinutePerProject", None, Outcome.THROTTLED, None),
         ("", 20, Outcome.THROTTLED, 20),
         ("'Publish requests per day'", 20, Outcome.EXHAUSTED, RENEWED_IN),
         ("DefaultPublishRequestsPerDayPerProject", None, Outcome.EXHAUSTED, RENEWED_IN),
         ("", None, Outcome.EXHAUSTED, RENEWED_IN),
-    ],
-)
-@pytest.mark.costly
-def test_a_quota_of_a_minute_is_none_of_the_day(
-    google: FakeIndexing,
-    site: FakeSite,
-    limit: str,
-    seconds: int | None,
-    outcome: Outcome,
-    wait: float | None,
-) -> None:
-    said = f'{{"error": {{"status": "RESOURCE_EXHAUSTED", "message": "{limit}"}}}}'
-    later = {} if seconds is None else {"retry_after": str(seconds)}
-    answer = refused(google, site, reply(429, said, **later))
-    assert (answer.outcome, answer.retry_after) == (outcome, wait)
-
-
-@pytest.mark.parametrize(
-    ("body", "text"),
-    [
+    ):
+        said = f'{{"error": {{"status": "RESOURCE_EXHAUSTED", "message": "{limit}"}}}}'
+        later = {} if seconds is None else {"retry_after": str(seconds)}
+        google.fault = reply(429, said, **later)
+        answer = submit(google, site, JOB, client=client)
+        assert (answer.outcome, answer.retry_after) == (outcome, wait), limit
+    for body, text in (
         ('{"error":{"message":"Permission denied."}}', "not an owner of the site"),
         ("SERVICE_DISABLED", "is not enabled"),
-    ],
-)
-def test_errors_are_explained(
-    google: FakeIndexing, site: FakeSite, body: str, text: str
-) -> None:
-    answer = refused(google, site, reply(403, body))
-    assert answer.outcome is Outcome.UNAVAILABLE
-    assert text in answer.message
+    ):
+        google.fault = reply(403, body)
+        answer = submit(google, site, JOB, client=client)
+        assert answer.outcome is Outcome.UNAVAILABLE
+        assert text in answer.message
 
 
 def test_the_check_says_which_pages_are_submitted(google: FakeIndexing) -> None:

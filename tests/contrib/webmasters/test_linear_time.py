@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from django_sitemaps_plus import contrib
 from django_sitemaps_plus.contrib.webmasters import bing, google_indexing, yandex
 from django_sitemaps_plus.contrib.webmasters.answers import as_count
 from django_sitemaps_plus.contrib.webmasters.google_auth import _TOKEN
 from django_sitemaps_plus.contrib.webmasters.structured_data import types_in
 from tests.support.linear_time import (
     JSON,
+    PACKAGE,
     PAGE,
     TAGS,
     Reads,
-    patterns_are_linear,
-    readers_in,
+    patterns_are_known,
     takes_twice_as_long,
 )
 
@@ -59,9 +56,5 @@ def test_twice_as_much_takes_twice_as_long(name: str) -> None:
 
 
 def test_it_is_known_of_each_pattern_whom_it_reads() -> None:
-    #: What reads others is measured here; the rest reads what is the project's own.
     measured = "answers bing google_auth google_indexing structured_data"
-    own = "google"
-    folder = Path(contrib.__path__[0], "webmasters")
-    assert readers_in(folder) == {*measured.split(), own}
-    patterns_are_linear(folder, measured.split())
+    patterns_are_known(PACKAGE / "contrib/webmasters", measured, "google")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +13,7 @@ from django_sitemaps_plus.contrib.webmasters.models import SitemapReport
 from django_sitemaps_plus.contrib.webmasters.unlisted import look
 from django_sitemaps_plus.models import Page
 from tests.contrib.webmasters.inspected import options, store
-from tests.support.fakes.faults import Reply
+from tests.support.fakes.faults import Reply, reply
 from tests.support.fakes.google import FakeGoogle
 from tests.support.fakes.site import FakeSite
 from tests.support.helpers import ArticleSitemap, PagesSitemap
@@ -101,22 +100,17 @@ def test_it_is_asked_once_a_day_and_without_an_answer_nothing_changes(
     count = len(google.calls)
     look(lambda: False)
     assert len(google.calls) == count
-    for fault in (Reply(status=500), Reply(body=json.dumps({"a": 1}).encode())):
-        google.faults = [lambda *_, reply=fault: reply]
+    for google.fault in (reply(500), reply(200, '{"a": 1}')):
         assert len(shown(google, web)) == 1
+    google.fault = None
     assert shown(google, web) == []
 
 
-def test_nothing_is_said_while_not_all_that_is_listed_is_known(
-    google: FakeGoogle, web: FakeSite
+def test_nothing_is_said_while_not_all_is_known_or_from_where_nothing_is_sent(
+    google: FakeGoogle, web: FakeSite, settings: Any
 ) -> None:
     Page.objects.update(checksum="")
     assert shown(google, web, "/numbers/1/") == []
-
-
-def test_nothing_is_asked_from_where_nothing_is_sent(
-    google: FakeGoogle, web: FakeSite, settings: Any
-) -> None:
     settings.DEBUG = True
     count = len(google.calls)
     assert shown(google, web, "/numbers/1/") == []

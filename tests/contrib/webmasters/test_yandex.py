@@ -5,38 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
 import pytest
 
 from django_sitemaps_plus.contrib.webmasters.yandex import YandexWebmaster
 from django_sitemaps_plus.delivery.engines import reports_of
 from django_sitemaps_plus.engines import asking
-from django_sitemaps_plus.engines.base import (
-    RENEWED_IN,
-    Answer,
-    Batch,
-    OptionError,
-    Outcome,
-)
+from django_sitemaps_plus.engines.base import RENEWED_IN, Answer, Batch, Outcome
+from tests.contrib.webmasters.setups import yandex_webmaster as engine
+from tests.engines.setups import KEY, SITE, SITEMAP
 from tests.support.fakes.faults import Cut, reply
 from tests.support.fakes.yandex import FakeYandex
 
-TOKEN = "y0_0123456789abcdef"
-SITE = "https://www.example.com"
-SITEMAP = f"{SITE}/sitemap.xml"
 PAGE = f"{SITE}/a/"
+USER = '{"user_id": 1130000}'
 
 
 @pytest.fixture
 def yandex() -> Iterator[FakeYandex]:
-    with FakeYandex(TOKEN) as server:
+    with FakeYandex(KEY) as server:
         yield server
-
-
-def engine(yandex: FakeYandex, **options: Any) -> YandexWebmaster:
-    given = {"token": TOKEN, "timeout": 5.0, **options}
-    return YandexWebmaster(alias="it", endpoint=yandex.endpoint, **given)
 
 
 def submit(client: YandexWebmaster, url: str, origin: str = SITE) -> Answer:
@@ -75,28 +63,24 @@ def test_pages_are_queued_within_the_quota(yandex: FakeYandex) -> None:
 
 
 @pytest.mark.parametrize(
-    ("until", "least", "most"),
+    ("hours", "zone", "least", "most"),
     [
-        (",000+0300", 7_190, 7_200),
-        ("", RENEWED_IN, RENEWED_IN),
-        (None, RENEWED_IN, RENEWED_IN),
+        (2, ",000+0300", 7_190, 7_200),
+        (-2, "+0300", RENEWED_IN, RENEWED_IN),
+        (None, "", RENEWED_IN, RENEWED_IN),
     ],
 )
 def test_it_says_until_when_the_quota_is_used_up(
-    yandex: FakeYandex, until: str | None, least: float, most: float
+    yandex: FakeYandex, hours: int | None, zone: str, least: float, most: float
 ) -> None:
     """Also as a time that is over by our clock, or not at all."""
-    client = engine(yandex, recrawl=True)
-    submit(client, PAGE)
-    moscow = timezone(timedelta(hours=3))
-    ahead = timedelta(hours=2 if until else -2)
-    at = (datetime.now(moscow) + ahead).strftime("%Y-%m-%dT%H:%M:%S")
     said = {"error_code": "QUOTA_EXCEEDED"}
-    if until is not None:
-        said["exceeded_until"] = f"{at}{until or '+0300'}"
-    yandex.faults = [reply(200, '{"quota_remainder": 1}')]
+    if hours is not None:
+        at = datetime.now(timezone(timedelta(hours=3))) + timedelta(hours=hours)
+        said["exceeded_until"] = f"{at:%Y-%m-%dT%H:%M:%S}{zone}"
+    yandex.faults = [reply(200, text) for text in (USER, '{"quota_remainder": 1}')]
     yandex.fault = reply(429, json.dumps(said))
-    answer = submit(client, f"{SITE}/b/")
+    answer = submit(engine(yandex, recrawl=True), PAGE)
     assert answer.outcome is Outcome.EXHAUSTED
     assert least <= (answer.retry_after or 0) <= most
 
@@ -108,9 +92,10 @@ def test_urls_are_wanted_only_if_asked_for(yandex: FakeYandex) -> None:
     assert not engine(yandex, recrawl=True, events=["added"]).wants("a", "removed")
 
 
-@pytest.mark.parametrize(
-    ("status", "code", "outcome"),
-    [
+def test_errors_are_explained(yandex: FakeYandex) -> None:
+    client = engine(yandex)
+    submit(client, SITEMAP)
+    for status, code, outcome in (
         (400, "INVALID_URL", Outcome.REJECTED),
         (400, "HOST_NOT_LOADED", Outcome.UNAVAILABLE),
         (401, "INVALID_OAUTH_TOKEN", Outcome.UNAVAILABLE),
@@ -118,19 +103,13 @@ def test_urls_are_wanted_only_if_asked_for(yandex: FakeYandex) -> None:
         (409, "SOMETHING_ELSE", Outcome.UNAVAILABLE),
         (429, "TOO_MANY_REQUESTS_ERROR", Outcome.THROTTLED),
         (500, "", Outcome.UNAVAILABLE),
-    ],
-)
-def test_errors_are_explained(
-    yandex: FakeYandex, status: int, code: str, outcome: Outcome
-) -> None:
-    client = engine(yandex)
-    submit(client, SITEMAP)
-    yandex.fault = reply(status, f'{{"error_code": "{code}"}}')
-    answer = submit(client, SITEMAP)
-    assert answer.outcome is outcome
-    assert code in answer.message
-    is_not_theirs = status == 404 or code == "HOST_NOT_LOADED"
-    assert ("verify it there" in answer.message) == is_not_theirs
+    ):
+        yandex.fault = reply(status, f'{{"error_code": "{code}"}}')
+        answer = submit(client, SITEMAP)
+        assert (answer.outcome, answer.status) == (outcome, status)
+        assert code in answer.message
+        is_not_theirs = code in ("HOST_NOT_LOADED", "HOST_NOT_VERIFIED")
+        assert ("verify it there" in answer.message) == is_not_theirs
 
 
 def test_a_token_of_another_user_is_found_out(yandex: FakeYandex) -> None:
@@ -154,54 +133,31 @@ def test_the_host_is_that_of_the_urls_or_of_the_option(yandex: FakeYandex) -> No
 def test_the_status_says_what_the_robots_read(yandex: FakeYandex) -> None:
     [unread] = reports_of(engine(yandex), [SITEMAP])
     assert unread.problem == "Yandex's robots have not read the sitemap yet."
-    yandex.crawled = [
-        {
-            "sitemap_url": SITEMAP,
-            "last_access_date": "2026-01-01T00:00:00.000+0300",
-            "errors_count": 1,
-            "urls_count": 200,
-        }
-    ]
+    at = "2026-01-01T00:00:00.000+0300"
+    said = {"last_access_date": at, "errors_count": 1, "urls_count": 200}
+    yandex.crawled = [{"sitemap_url": SITEMAP, **said}]
     [read] = reports_of(engine(yandex), [SITEMAP])
-    assert (read.errors, read.submitted) == (1, {"web": 200})
-    assert read.last_downloaded == "2026-01-01T00:00:00.000+0300"
+    found = (read.last_downloaded, read.errors, read.submitted)
+    assert found == (at, 1, {"web": 200})
     yandex.fault = Cut("answer")
     [failed] = reports_of(engine(yandex), [SITEMAP])
     assert failed.problem
 
 
-@pytest.mark.parametrize(
-    ("hosts", "text"),
-    [
-        ({"https:www.example.com:443": True}, "is verified"),
+def test_the_check_says_whether_the_site_is_verified(yandex: FakeYandex) -> None:
+    hosts = [
         ({"https:www.example.com:443": False}, "is not verified"),
         ({"http:example.com:80": True}, "does not have the site https:www.example"),
-    ],
-)
-def test_the_check_says_whether_the_site_is_verified(
-    yandex: FakeYandex, hosts: dict[str, bool], text: str
-) -> None:
-    yandex.hosts = hosts
-    found = asking.check_engine(engine(yandex, recrawl=True), SITE)
-    assert text in found[0].text
-    assert found[0].is_good or found[0].fix
-    if found[0].is_good:
-        assert found[1].text == "Yandex takes 3 more pages today."
-
-
-def test_the_check_says_that_the_token_is_wrong(yandex: FakeYandex) -> None:
+    ]
+    for yandex.hosts, text in hosts:
+        [found] = asking.check_engine(engine(yandex, recrawl=True), SITE)
+        assert text in found.text
+        assert (found.is_good, bool(found.fix)) == (False, True)
+    yandex.hosts = {"https:www.example.com:443": True}
+    found, quota = asking.check_engine(engine(yandex, recrawl=True), SITE)
+    assert (found.is_good, "is verified" in found.text) == (True, True)
+    assert quota.text == "Yandex takes 3 more pages today."
     yandex.token = "another"
     [found] = asking.check_engine(engine(yandex), SITE)
     assert (found.is_good, found.fix) == (False, "")
     assert found.text.endswith("check 'token'.")
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("token", ""), ("token", "a\nb"), ("host_id", "example.com"), ("recrawl", 1)],
-)
-def test_impossible_options_are_refused(option: str, value: object) -> None:
-    options: dict[str, Any] = {"token": TOKEN, option: value}
-    with pytest.raises(OptionError) as caught:
-        YandexWebmaster(alias="it", **options)
-    assert caught.value.option == option

@@ -129,12 +129,10 @@ class FakeBing(FakeServer):
 
     def _get_sites(self, given: dict[str, Any]) -> Reply:
         kind = "Site:#Microsoft.Bing.Webmaster.Api"
-        return _json(
-            [
-                {"__type": kind, "Url": site, "IsVerified": is_verified}
-                for site, is_verified in self.sites.items()
-            ]
-        )
+        known = [
+            {"Url": site, "IsVerified": is_it} for site, is_it in self.sites.items()
+        ]
+        return _json([{"__type": kind, **one} for one in known])
 
 
 def _host(url: str) -> str | None:

@@ -29,7 +29,7 @@ class Wire(Protocol):
         """Write a whole answer."""
 
 
-class Fault(Protocol):
+class Fault:
     """
     A way to fail.
 
@@ -37,11 +37,6 @@ class Fault(Protocol):
     Each returns whether the connection is finished.
     """
 
-    def before(self, wire: Wire) -> bool: ...
-    def instead(self, wire: Wire) -> bool: ...
-
-
-class _Fault:
     def before(self, wire: Wire) -> bool:
         return False
 
@@ -50,7 +45,7 @@ class _Fault:
 
 
 @dataclass(frozen=True)
-class Slow(_Fault):
+class Slow(Fault):
     """Waits before the "request" is read, or before the "answer" or its "body"."""
 
     stage: str
@@ -69,7 +64,7 @@ class Slow(_Fault):
 
 
 @dataclass(frozen=True)
-class Drip(_Fault):
+class Drip(Fault):
     """Sends the "headers" or the "body" byte by byte, for half a minute."""
 
     stage: str
@@ -86,7 +81,7 @@ class Drip(_Fault):
 
 
 @dataclass(frozen=True)
-class Cut(_Fault):
+class Cut(Fault):
     """Closes before the "request" is read, or in the middle of "status" or "body"."""
 
     where: str
@@ -105,7 +100,7 @@ class Cut(_Fault):
 
 
 @dataclass(frozen=True)
-class Endless(_Fault):
+class Endless(Fault):
     """Sends a body without end, as fast as the client reads."""
 
     status: int = 200
@@ -118,7 +113,7 @@ class Endless(_Fault):
 
 
 @dataclass(frozen=True)
-class Raw(_Fault):
+class Raw(Fault):
     """Sends bytes as they are."""
 
     data: bytes
@@ -129,7 +124,7 @@ class Raw(_Fault):
 
 
 @dataclass(frozen=True)
-class Fixed(_Fault):
+class Fixed(Fault):
     """Sends another answer."""
 
     answer: Reply

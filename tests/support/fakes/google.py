@@ -64,9 +64,7 @@ class FakeGoogle(FakeServer):
     scope = SCOPE
 
     def __init__(
-        self,
-        properties: Mapping[str, str] | None = None,
-        **options: Any,
+        self, properties: Mapping[str, str] | None = None, **options: Any
     ) -> None:
         super().__init__(**options)
         self.properties = dict(properties or {"https://www.example.com/": "siteOwner"})
@@ -101,7 +99,6 @@ class FakeGoogle(FakeServer):
         )
         return {
             "type": "service_account",
-            "project_id": "project",
             "private_key_id": "0123456789abcdef0123456789abcdef01234567",
             "private_key": pem.decode(),
             "client_email": ACCOUNT,
@@ -159,7 +156,9 @@ class FakeGoogle(FakeServer):
             claim = form.get("assertion", "")
             problem = _jwt_problem(claim, self.token_endpoint, self.scope)
         elif form.get("grant_type") == "refresh_token":
-            problem = self._user_problem(form)
+            secrets = {"client_secret": CLIENT_SECRET, "refresh_token": REFRESH_TOKEN}
+            is_right = {**USER, **secrets}.items() <= form.items()
+            problem = "" if is_right else "Token has been expired or revoked."
         else:
             return as_json(400, {"error": "unsupported_grant_type"})
         if problem:
@@ -172,15 +171,6 @@ class FakeGoogle(FakeServer):
         given = {"access_token": token, "expires_in": 3599, "token_type": "Bearer"}
         return as_json(200, given)
 
-    def _user_problem(self, form: Mapping[str, str]) -> str:
-        expected = {
-            **USER,
-            "client_secret": CLIENT_SECRET,
-            "refresh_token": REFRESH_TOKEN,
-        }
-        is_right = all(form.get(name) == value for name, value in expected.items())
-        return "" if is_right else "Token has been expired or revoked."
-
     # The API
 
     def _call(self, request: Request) -> Reply:
@@ -189,7 +179,9 @@ class FakeGoogle(FakeServer):
         names = [urllib.parse.unquote(part) for part in parts]
         match request.method, names:
             case "GET", ["sites"]:
-                return as_json(200, {"siteEntry": self._entries()})
+                known = self.properties.items()
+                entries = [{"siteUrl": o, "permissionLevel": may} for o, may in known]
+                return as_json(200, {"siteEntry": entries})
             case "PUT", ["sites", site, "sitemaps", feed]:
                 return self._submit(site, feed)
             case "GET", ["sites", site, "sitemaps", feed]:
@@ -199,25 +191,14 @@ class FakeGoogle(FakeServer):
             case _:
                 return Reply(status=404, body=b"<html>Not Found</html>")
 
-    def _entries(self) -> list[dict[str, str]]:
-        return [
-            {"siteUrl": site, "permissionLevel": level}
-            for site, level in self.properties.items()
-        ]
-
     def _may(self, site: str) -> bool:
         return self.properties.get(site) in ("siteOwner", "siteFullUser")
 
     def _submit(self, site: str, feed: str) -> Reply:
         if not self._may(site) or not covers(site, feed):
             return _forbidden(site)
-        known = {
-            "path": feed,
-            "lastSubmitted": _now(),
-            "isPending": True,
-            "warnings": "0",
-            "errors": "0",
-        }
+        counts = {"isPending": True, "warnings": "0", "errors": "0"}
+        known = {"path": feed, "lastSubmitted": _now(), **counts}
         with self.lock:
             self.sitemaps[site, feed] = known
             self.submitted.append(feed)

@@ -29,7 +29,7 @@ PROFILES = ("api", "bing", "yandex")
 _KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Post:
     """A submission, and the status of its answer."""
 
@@ -47,8 +47,7 @@ class Refusal(Exception):
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
-        self.status = status
-        self.message = message
+        self.status, self.message = status, message
 
 
 class FakeIndexNow(FakeServer):
@@ -99,15 +98,8 @@ class FakeIndexNow(FakeServer):
             return self._refuse(refusal.status, refusal.message)
         with self.lock:
             answer = self._judge(said, at)
-            location = said.get("keyLocation")
-            post = Post(
-                host=said["host"],
-                key=said["key"],
-                key_location=location,
-                urls=said["urlList"],
-                status=answer.status,
-                at=at,
-            )
+            names = (said["host"], said["key"], said.get("keyLocation"))
+            post = Post(*names, said["urlList"], answer.status, at)
             self.posts.append(post)
             if answer.status in (200, 202):
                 self.accepted += post.urls
@@ -216,9 +208,9 @@ def _check_location(host: str, urls: list[str], location: Any) -> None:
     if not isinstance(location, str) or not _is_of(host, location):
         raise Refusal(422, "Invalid key location")
     folder = urllib.parse.urlsplit(location).path.rpartition("/")[0] + "/"
-    for url in urls:
-        if not (urllib.parse.urlsplit(url).path or "/").startswith(folder):
-            raise Refusal(422, "Invalid key location")
+    paths = [urllib.parse.urlsplit(url).path or "/" for url in urls]
+    if not all(path.startswith(folder) for path in paths):
+        raise Refusal(422, "Invalid key location")
 
 
 def main() -> None:

@@ -92,10 +92,6 @@ class FakeServer:
         """Return the answer to a request."""
         return Reply()
 
-    def take_fault(self) -> Fault | None:
-        with self.lock:
-            return self.faults.pop(0) if self.faults else self.fault
-
     def fetch(self, url: str) -> tuple[int, bytes]:
         """
         GET a URL of the site under test as an engine does, without redirects.
@@ -182,7 +178,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         self.close_connection = True
         fake = self.server.fake
-        fault = fake.take_fault()
+        with fake.lock:
+            fault = fake.faults.pop(0) if fake.faults else fake.fault
         if fault is not None and fault.before(self):
             return
         length = int(self.headers.get("Content-Length") or 0)
