@@ -22,7 +22,7 @@ from django_sitemaps_plus.serving.index import usable
 from django_sitemaps_plus.storing.storage import read_each
 from tests.conftest import Register
 from tests.support.factories import articles, dated_anew
-from tests.support.helpers import as_older_code, later, told
+from tests.support.helpers import later, told
 from tests.support.in_between import just_before
 from tests.support.ledger_world import Killed, killed_before, place
 from tests.testapp.models import Article
@@ -257,19 +257,6 @@ def test_of_what_another_definition_writes_only_locations_and_dates_count(
     assert compared() == sorted(
         [("removed", path(news[0])), ("added", "/sql/"), ("changed", path(news[1]))]
     )
-
-
-def test_old_code_says_nothing_beside_newer_code(
-    news: list[Article], register: Register
-) -> None:
-    register("news", type("Weighted", (News,), {"priority": 0.7}))
-    compared()
-    register("news", News)
-    with as_older_code():
-        news[0].delete()
-        assign_all(usable())
-        refresh_all(usable(), place())
-        assert said() == []
 
 
 # Without a former listing

@@ -32,9 +32,7 @@ ORIGIN = "https://www.example.com"
 #: Articles there are at the beginning.
 COUNT = 25
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class News:

@@ -30,25 +30,6 @@ pytestmark = [
 ]
 
 
-def test_a_full_page_stays_full_when_keys_grow(register: Register) -> None:
-    site = Site(register)
-    site.insert(range(10))
-    site.get(1)
-    later(100, "changed_at")
-    before = site.get(1)
-    site.insert(range(10, 40))
-    later(HOURS, "verified_at")
-    after = site.get(1)
-    assert (after.content, after.headers) == (before.content, before.headers)
-    assert site.crawl() == {
-        1: list(range(10)),
-        2: list(range(10, 19)),
-        3: list(range(19, 28)),
-        4: list(range(28, 37)),
-        5: list(range(37, 40)),
-    }
-
-
 def test_pages_that_others_do_not_concern_keep_their_bytes_numbers_and_ranges(
     register: Register,
 ) -> None:

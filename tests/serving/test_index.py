@@ -208,14 +208,6 @@ def test_an_index_is_not_empty_because_the_database_fails(
     assert client.get("/sitemap.xml").status_code == 503
 
 
-def test_what_is_stored_of_a_section_is_deleted_once_it_is_paged_by_position(
-    client: Client, large: list[Article], register: Any
-) -> None:
-    register("small", Lettered)
-    assert len(urlset(client.get("/sitemap-small.xml"))) == 5
-    assert not Page.objects.filter(section__name="small").exists()
-
-
 def test_a_section_that_cannot_be_filled_any_more_is_listed_as_it_was(
     client: Client, large: list[Article], register: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

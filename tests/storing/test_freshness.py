@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -17,22 +16,20 @@ from django.utils import timezone
 
 from django_sitemaps_plus import Route, Sitemap, touch
 from django_sitemaps_plus.building import refresh
-from django_sitemaps_plus.changes import schedule
 from django_sitemaps_plus.delivery import background
 from django_sitemaps_plus.models import Change, Page, PageFile, Section
 from django_sitemaps_plus.pagination import deploys
 from django_sitemaps_plus.sitemaps import sections
 from tests.conftest import Register
+from tests.support.factories import articles
 from tests.support.helpers import (
     as_older_code,
     index,
     later,
-    locations,
     told,
     urlset,
 )
 from tests.support.ledger_world import HOURS, place
-from tests.support.site_worker import SiteProcess
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -53,10 +50,6 @@ class News(Sitemap):
 class Timed(News):
     def items(self) -> Any:
         return Article.objects.filter(updated__lte=timezone.now())
-
-
-class Appearing(Timed):
-    appears = F("updated")
 
 
 class Listed(Sitemap):
@@ -141,19 +134,14 @@ def test_a_304_is_true_after_what_django_did(
 def test_a_page_is_compared_with_its_rows_once_an_hour(
     client: Client, news: list[Article], settings: Any
 ) -> None:
-    Article.objects.filter(pk=news[0].pk).update(live=False)
-    later(3500, "verified_at")
-    assert len(urlset(client.get(PAGE))) == 9
-    later(200, "verified_at")
-    assert len(urlset(client.get(PAGE))) == 8
     # The hour can be set; and a clock that was set back does not freeze a page.
-    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "VERIFY_AFTER": 10}
-    Article.objects.filter(pk=news[1].pk).update(live=False)
-    later(11, "verified_at")
-    assert len(urlset(client.get(PAGE))) == 7
-    Article.objects.filter(pk=news[2].pk).update(live=False)
-    later(-1_000_000, "verified_at")
-    assert len(urlset(client.get(PAGE))) == 6
+    for number, (every, seconds, count) in enumerate(
+        [(3600, 3500, 9), (3600, 200, 7), (10, 11, 6), (10, -1_000_000, 5)]
+    ):
+        settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "VERIFY_AFTER": every}
+        Article.objects.filter(pk=news[number].pk).update(live=False)
+        later(seconds, "verified_at")
+        assert len(urlset(client.get(PAGE))) == count
 
 
 def test_what_depends_on_the_clock_is_compared_once_a_minute(
@@ -169,22 +157,6 @@ def test_what_depends_on_the_clock_is_compared_once_a_minute(
     assert len(urlset(client.get(PAGE))) == 1
 
 
-def test_what_appears_by_the_clock_is_there_within_a_minute(
-    client: Client, register: Register
-) -> None:
-    register("news", Appearing)
-    second, now = dt.timedelta(seconds=1), timezone.now()
-    Article.objects.bulk_create([Article(slug="soon", updated=now + 3600 * second)])
-    tag = client.get(PAGE).headers["ETag"]
-    # As if the hour had gone by: nobody records this.
-    Article.objects.update(updated=timezone.now() - second)
-    assert again(client, tag) == 304
-    sections_ = Section.objects.filter(name="news")
-    sections_.update(ticked_at=F("ticked_at") - schedule.TICKS_EVERY)
-    assert locations(client.get(PAGE)) == [f"{START}/articles/soon/"]
-    assert told() == [("added", "/articles/soon/")]
-
-
 # The same rows
 
 
@@ -192,17 +164,14 @@ def test_the_lastmod_of_a_page_never_goes_back(
     client: Client, register: Register
 ) -> None:
     register("news", News)
-    day = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
-    made = [
-        Article.objects.create(slug=f"a{n}", updated=day + dt.timedelta(days=n))
-        for n in range(12)
-    ]
-    Change.objects.all().delete()
+    articles(12, updated=dt.datetime(2020, 1, 1, tzinfo=dt.UTC))
+    newest = Article.objects.order_by("pk")[8]
+    day = dt.datetime(2020, 1, 9, tzinfo=dt.UTC)
+    Article.objects.filter(pk=newest.pk).update(updated=day)
     client.get(PAGE)
-    assert index(client.get("/sitemap-news.xml"))[0].lastmod == (
-        "2020-01-09T00:00:00+00:00"
-    )
-    made[8].delete()
+    (first, _) = index(client.get("/sitemap-news.xml"))
+    assert first.lastmod == "2020-01-09T00:00:00+00:00"
+    newest.delete()
     client.get(PAGE)
     after = index(client.get("/sitemap-news.xml"))[0].lastmod or ""
     ago = dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(after)
@@ -294,32 +263,29 @@ def test_a_definition_that_nobody_uses_any_more_is_outdated(
 
 
 def test_what_older_code_saved_of_a_new_section_is_found_once_it_has_ended(
-    client: Client,
+    client: Client, register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It knows nothing of the section, and records nothing for it."""
-    engine = {"BACKEND": "django_sitemaps_plus.engines.memory.Memory"}
-    given = {"BASE_URL": START, "ENGINES": {"memory": engine}}
-    with (
-        closing(SiteProcess(1, "article", **given)) as old,
-        closing(SiteProcess(1, "note", **given)) as new,
-    ):
-        old("note", number=1)
-        assert new("get", path="/sitemap-note-1.xml")[1].count("<url>") == 1
-        old("note", number=2)
-        assert new("ping")[2] == 0
-        assert new("get", path="/sitemap-note-1.xml")[1].count("<url>") == 1
-        assert told() == []
-        # A quarter of an hour later.
-        since = F("digest_since") - deploys.IN_USE
-        Section.objects.exclude(digest="").update(digest_since=since)
-        later(deploys.IN_USE, "verified_at")
-        for _ in range(2):
-            found = new("ping")
-            assert found[2] == 0, found
-            page = Page.objects.get(section__name="note")
-            assert page.version == 2, "built once more, not again and again"
-            assert new("get", path="/sitemap-note-1.xml")[1].count("<url>") == 2
-        assert told() == [("added", "/numbers/2/")]
+    monkeypatch.setattr(deploys, "STARTED", time.time())
+    Article.objects.bulk_create([Article(slug="a")])
+    register("news", News)
+
+    def refreshed() -> int:
+        refresh.assign_all([sections.source("news")])
+        assert refresh.refresh_all([sections.source("news")], place()) == []
+        return len(urlset(client.get(PAGE)))
+
+    assert len(urlset(client.get(PAGE))) == 1
+    Article.objects.bulk_create([Article(slug="b")])
+    assert (refreshed(), told()) == (1, [])
+    # A quarter of an hour later.
+    since = F("digest_since") - deploys.IN_USE
+    Section.objects.exclude(digest="").update(digest_since=since)
+    later(deploys.IN_USE, "verified_at")
+    for _ in range(2):
+        assert refreshed() == 2
+        assert Page.objects.get().version == 2, "built once more, not again and again"
+    assert told() == [("added", "/articles/b/")]
 
 
 def test_servers_say_which_code_they_run_though_nothing_changes(
