@@ -160,7 +160,7 @@ def test_changes_of_a_page_are_found_by_their_index(register: Register) -> None:
 def test_the_ledger_itself_is_read_by_its_indexes(register: Register) -> None:
     site = Site(register, limit=2)
     number = ROWS // 10
-    site.insert(range(ROWS // 2))
+    site.insert(range(ROWS // 4))
     fill(site.source)
     site.get(number)
     others = Page.objects.exclude(number=number)
