@@ -43,8 +43,7 @@ def empty(settings: Any, register: Any) -> None:
 
 @pytest.mark.parametrize("in_transaction", [True, False])
 @pytest.mark.parametrize(
-    "address",
-    ["/sitemap.xml", "/sitemap-article.xml", "/sitemap-article-1.xml"],
+    "address", ["/sitemap.xml", "/sitemap-article.xml", "/sitemap-article-1.xml"]
 )
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.costly

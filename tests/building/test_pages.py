@@ -51,6 +51,13 @@ def titled(good: int, bad: int) -> None:
     )
 
 
+def settled(client: Client) -> Any:
+    """Have a page built; return what is answered some time later."""
+    client.get(PAGE)
+    later(100, "changed_at")
+    return client.get(PAGE)
+
+
 # Bad rows
 
 
@@ -84,9 +91,7 @@ def test_above_max_bad_the_former_bytes_stay_until_it_is_mended(
 ) -> None:
     register("article", Titled)
     titled(20, 0)
-    client.get(PAGE)
-    later(100, "changed_at")
-    before = client.get(PAGE)
+    before = settled(client)
     Article.objects.filter(title__in=[f"/{n}/" for n in range(15)]).update(title="bad")
     later(4000, "verified_at")
     for _ in range(2):
@@ -234,9 +239,7 @@ def test_an_error_of_the_database_leaves_the_former_bytes(
 
     register("article", type("Asking", (ArticleSitemap,), {"priority": priority}))
     articles(2)
-    client.get(PAGE)
-    later(100, "changed_at")
-    before = client.get(PAGE)
+    before = settled(client)
     articles(1)
     later(4000, "verified_at")
     is_failing = True
@@ -320,9 +323,7 @@ def test_rows_that_begin_to_repeat_leave_the_former_bytes(
     register("article", Tagged)
     for article in articles(3):
         TagFactory(article=article, name="t")
-    client.get(PAGE)
-    later(100, "changed_at")
-    before = client.get(PAGE)
+    before = settled(client)
     twice = TagFactory(article=Article.objects.first(), name="t")
     later(4000, "verified_at")
     for address in (PAGE, "/sitemap.xml", PAGE):

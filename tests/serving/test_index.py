@@ -11,11 +11,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus import Sitemap, touch
-from django_sitemaps_plus.building import refresh
 from django_sitemaps_plus.models import Change, Page, Section
 from django_sitemaps_plus.serving import documents
 from django_sitemaps_plus.serving import listed as serving_listed
-from django_sitemaps_plus.sitemaps.sections import source
 from tests.support.factories import articles
 from tests.support.helpers import (
     ArticleSitemap,
@@ -30,7 +28,6 @@ from tests.support.helpers import (
     run_command,
     urlset,
 )
-from tests.support.ledger_world import place
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db
@@ -180,22 +177,6 @@ def test_an_index_says_which_pages_changed_once_they_are_rebuilt(
         # Now, where they were of the year 2020.
         changed = [f"-small-{page}.xml" for page in (1, 2) if page >= number]
         assert [name for name in after if after[name] != former[name]] == changed
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_index_drops_a_page_that_was_emptied_and_lists_it_again(
-    client: Client, large: list[Article]
-) -> None:
-    second = large[9:18]
-    Article.objects.filter(pk__in=[article.pk for article in second]).delete()
-    assert len(lastmods(client)) == 3, "nobody looked yet"
-    client.get("/sitemap-small-2.xml")
-    assert "-small-2.xml" not in lastmods(client)
-    assert urlset(client.get("/sitemap-small-2.xml")) == []
-    Article.objects.create(pk=second[0].pk, slug="back")
-    refresh.assign_all([source("small")])
-    refresh.refresh_all([source("small")], place())
-    assert "-small-2.xml" in lastmods(client)
 
 
 def test_an_index_is_not_empty_because_the_database_fails(
