@@ -157,9 +157,9 @@ def test_pages_that_cannot_be_built_are_in_error_and_their_neighbours_are_built(
 
 def test_pages_whose_bounds_are_exchanged_are_divided_anew(register: Register) -> None:
     site = site_of(register, 4)
-    second, third = Page.objects.filter(number__in=[2, 3]).order_by("number")
-    Page.objects.filter(pk=second.pk).update(lower=third.lower)
-    Page.objects.filter(pk=third.pk).update(lower=second.lower)
+    second, third = site.pages()[1:3]
+    second.lower, third.lower = third.lower, second.lower
+    Page.objects.bulk_update([second, third], ["lower"])
     done = build.build(site.source, place())
     assert ["divided anew" in str(error) for error in done.errors] == [True]
     listed = [number for page in site.crawl().values() for number in page]

@@ -33,8 +33,8 @@ def write(lower: str | None, number: int = 2) -> Callable[[], object]:
 
 def exchange() -> None:
     second, third = Page.objects.filter(number__in=[2, 3]).order_by("number")
-    Page.objects.filter(pk=second.pk).update(lower=third.lower)
-    Page.objects.filter(pk=third.pk).update(lower=second.lower)
+    second.lower, third.lower = third.lower, second.lower
+    Page.objects.bulk_update([second, third], ["lower"])
 
 
 DAMAGE = {

@@ -148,13 +148,12 @@ def test_what_depends_on_the_clock_is_compared_once_a_minute(
     client: Client, register: Register
 ) -> None:
     register("news", Timed)
-    Article.objects.create(slug="a", updated=timezone.now() + dt.timedelta(hours=1))
+    articles(1, updated=timezone.now() + dt.timedelta(hours=1))
     assert urlset(client.get(PAGE)) == []
     Article.objects.update(updated=timezone.now() - dt.timedelta(seconds=1))
-    later(50, "verified_at")
-    assert urlset(client.get(PAGE)) == []
-    later(20, "verified_at")
-    assert len(urlset(client.get(PAGE))) == 1
+    for seconds, count in ((50, 0), (20, 1)):
+        later(seconds, "verified_at")
+        assert len(urlset(client.get(PAGE))) == count
 
 
 # The same rows
@@ -182,13 +181,11 @@ def test_the_lastmod_of_a_page_never_goes_back(
 
 
 @pytest.fixture
-def deployed(
-    client: Client, news: list[Article], register: Register
-) -> Callable[[], Any]:
-    """Newer code has built the page; returns what registers the old code's section."""
+def deployed(client: Client, news: list[Article], register: Register) -> None:
+    """Newer code has built the page, and the old code's section is registered."""
     register("news", type("News", (News,), {"priority": 0.5}))
     client.get(PAGE)
-    return lambda: register("news", News)
+    register("news", News)
 
 
 def priorities(response: Any) -> set[str | None]:
@@ -207,13 +204,16 @@ def test_a_deploy_shows_at_once_and_is_no_news(
     assert told() == [("changed", "/articles/a3/")], "the only one with other content"
 
 
+@pytest.mark.usefixtures("deployed")
 def test_older_code_serves_what_newer_code_has_stored(
-    client: Client, news: list[Article], deployed: Callable[[], Any]
+    client: Client, news: list[Article]
 ) -> None:
-    tables = [Page, PageFile, Change, Section]
+    def rows() -> list[Any]:
+        tables = [Page, PageFile, Change, Section]
+        return [list(model._default_manager.values()) for model in tables]
+
     news[0].delete()
-    deployed()
-    before = [list(model._default_manager.values()) for model in tables]
+    before = rows()
     with as_older_code():
         response = client.get(PAGE)
         assert priorities(response) == {"0.5"}
@@ -227,13 +227,11 @@ def test_older_code_serves_what_newer_code_has_stored(
     Page.objects.update(verified_at=before[0][0]["verified_at"])
     # It may find out which page the change concerns.
     Change.objects.update(page=None)
-    assert [list(model._default_manager.values()) for model in tables] == before
+    assert rows() == before
 
 
-def test_older_code_sends_what_it_builds_and_stores_nothing(
-    client: Client, deployed: Callable[[], Any]
-) -> None:
-    deployed()
+@pytest.mark.usefixtures("deployed")
+def test_older_code_sends_what_it_builds_and_stores_nothing(client: Client) -> None:
     PageFile.objects.all().delete()
     version = Page.objects.get().version
     with as_older_code():
@@ -242,19 +240,16 @@ def test_older_code_sends_what_it_builds_and_stores_nothing(
             response = client.get(PAGE)
             assert priorities(response) == {None}
             assert "Last-Modified" not in response.headers
-    assert not PageFile.objects.exists()
-    assert Page.objects.get().version == version
-    # What would have to be split is left to the newer code.
-    Article.objects.bulk_create(Article(slug=f"b{n}") for n in range(9))
-    with as_older_code():
+        assert not PageFile.objects.exists()
+        assert Page.objects.get().version == version
+        # What would have to be split is left to the newer code.
+        Article.objects.bulk_create(Article(slug=f"b{n}") for n in range(9))
         assert client.get(PAGE).status_code == 503
 
 
-def test_a_definition_that_nobody_uses_any_more_is_outdated(
-    client: Client, deployed: Callable[[], Any]
-) -> None:
+@pytest.mark.usefixtures("deployed")
+def test_a_definition_that_nobody_uses_any_more_is_outdated(client: Client) -> None:
     """As that of a process that was started last and then taken back."""
-    deployed()
     with as_older_code():
         assert priorities(client.get(PAGE)) == {"0.5"}
         Section.objects.update(digest_seen=time.time() - deploys.IN_USE - 1)
@@ -288,21 +283,12 @@ def test_what_older_code_saved_of_a_new_section_is_found_once_it_has_ended(
     assert told() == [("added", "/articles/b/")]
 
 
-def test_servers_say_which_code_they_run_though_nothing_changes(
-    client: Client, deployed: Callable[[], Any]
-) -> None:
+@pytest.mark.usefixtures("deployed")
+def test_servers_say_which_code_they_run_though_nothing_changes() -> None:
     def newest() -> Section:
         return Section.objects.get(name="news")
 
-    Section.objects.update(digest_served=0)
     former = newest()
-    background.notify_all()
-    assert abs(newest().digest_served - time.time()) < 30
-    with CaptureQueriesContext(connections[Section.objects.db]) as captured:
-        background.notify_all()
-    updates = [query for query in captured if query["sql"].startswith("UPDATE")]
-    assert not [query for query in updates if "digest_served" in query["sql"]]
-    deployed()
     with as_older_code():
         background.notify_all()
     assert newest().digest == former.digest
@@ -313,6 +299,13 @@ def test_servers_say_which_code_they_run_though_nothing_changes(
         assert newest().digest == former.digest
     background.notify_all()
     assert newest().digest != former.digest
+    Section.objects.update(digest_served=0)
+    background.notify_all()
+    assert abs(newest().digest_served - time.time()) < 30
+    with CaptureQueriesContext(connections[Section.objects.db]) as captured:
+        background.notify_all()
+    updates = [query for query in captured if query["sql"].startswith("UPDATE")]
+    assert not [query for query in updates if "digest_served" in query["sql"]]
 
 
 def test_code_that_runs_says_so_once_a_minute(
