@@ -277,9 +277,11 @@ def test_what_older_code_saved_of_a_new_section_is_found_once_it_has_ended(
     since = F("digest_since") - deploys.IN_USE
     Section.objects.exclude(digest="").update(digest_since=since)
     later(deploys.IN_USE, "verified_at")
+    builds = set()
     for _ in range(2):
         assert refreshed() == 2
-        assert Page.objects.get().version == 2, "built once more, not again and again"
+        builds.add(Page.objects.get().read_at)
+    assert len(builds) == 1, "built once more, not again and again"
     assert told() == [("added", "/articles/b/")]
 
 
