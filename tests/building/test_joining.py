@@ -45,7 +45,7 @@ def test_neighbours_that_fit_a_page_are_joined_and_nothing_is_told(site: Site) -
     assert site.crawl() == {1: LEFT}
     (page,) = site.pages()
     # Nine of ten: late rows do not split it at once.
-    assert (page.number, page.searched) == (1, False)
+    assert page.number == 1
     assert told() == []
     assert not PageFile.objects.exclude(page=page).exists()
 
