@@ -80,12 +80,12 @@ def test_it_counts_as_not_there(
     article = Article.objects.all()[0]
     article.slug = "renamed"
     article.save()
+    found = []
     for path in ("", "-article", "-article-1", "-article-2"):
-        assert client.get(f"/sitemap{path}.xml").status_code == 200, path
-    assert "https://www.example.com/articles/renamed/" in [
-        *locations(client.get("/sitemap-article-1.xml")),
-        *locations(client.get("/sitemap-article-2.xml")),
-    ]
+        answer = client.get(f"/sitemap{path}.xml")
+        assert answer.status_code == 200, path
+        found += locations(answer) if path[-1:].isdigit() else []
+    assert "https://www.example.com/articles/renamed/" in found
     upkeep.tend()
     for command in (
         ["ping_sitemaps", "--force"],

@@ -32,9 +32,7 @@ ORIGIN = "https://www.example.com"
 #: Articles there are at the beginning.
 COUNT = 25
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class News:
@@ -71,19 +69,16 @@ class News:
         slugs = Article.objects.filter(live=True).values_list("slug", flat=True)
         return {f"/articles/{slug}/" for slug in slugs}
 
-    def page(self, number: int) -> list[str]:
-        """Return what a page lists, as a crawler sees it."""
-        answer = self.client.get(f"/sitemap-{NAME}-{number}.xml")
-        return [location.removeprefix(ORIGIN) for location in locations(answer)]
-
     def shown(self) -> set[str]:
-        """Return what all pages list; nothing is there twice."""
+        """Return what all pages list, as a crawler sees it; nothing is there twice."""
+        start = f"/sitemap-{NAME}-"
         # It has all bounds found, if they are not.
-        self.page(1)
-        numbers = list(Page.objects.values_list("number", flat=True))
-        found = [path for number in numbers for path in self.page(number)]
+        self.client.get(f"{start}1.xml")
+        found = list[str]()
+        for number in Page.objects.values_list("number", flat=True):
+            found += locations(self.client.get(f"{start}{number}.xml"))
         assert len(found) == len(set(found)), found
-        return set(found)
+        return {location.removeprefix(ORIGIN) for location in found}
 
     def check(self, *, is_lost: bool = False) -> None:
         """

@@ -16,6 +16,7 @@ from django_sitemaps_plus.models import Page
 from tests.support.factories import articles
 from tests.support.helpers import (
     ArticleSitemap,
+    Small,
     later,
     listed,
     locations,
@@ -26,10 +27,8 @@ from tests.testapp.models import Article
 BASE = "https://www.example.com"
 
 
-class Small(ArticleSitemap):
+class Few(Small):
     """Ten articles to a page."""
-
-    limit = 10
 
     def items(self) -> Any:
         return Article.objects.filter(title="small")
@@ -44,8 +43,7 @@ def empty(settings: Any, register: Any) -> None:
 
 @pytest.mark.parametrize("in_transaction", [True, False])
 @pytest.mark.parametrize(
-    "address",
-    ["/sitemap.xml", "/sitemap-article.xml", "/sitemap-article-1.xml"],
+    "address", ["/sitemap.xml", "/sitemap-article.xml", "/sitemap-article-1.xml"]
 )
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.costly
@@ -65,14 +63,14 @@ def test_the_first_row_is_listed_at_once(
 def test_an_index_lists_an_empty_page_as_soon_as_a_change_of_it_waits(
     empty: None, client: Client, register: Any
 ) -> None:
-    register("small", Small)
-    register("other", type("Other", (ArticleSitemap,), {"limit": 10}))
+    register("small", Few)
+    register("other", Small)
     articles(12)
     assert run_command("build_sitemaps")[2] == 0
-    without = listed(client.get("/sitemap.xml"))
-    assert not any("small" in url for url in without)
+    page = f"{BASE}/sitemap-small-1.xml"
+    assert page not in listed(client.get("/sitemap.xml"))
     Article.objects.create(slug="s", title="small")
-    assert f"{BASE}/sitemap-small-1.xml" in listed(client.get("/sitemap.xml"))
+    assert page in listed(client.get("/sitemap.xml"))
     assert len(locations(client.get("/sitemap-small-1.xml"))) == 1
 
 
@@ -80,7 +78,7 @@ def test_an_index_lists_an_empty_page_as_soon_as_a_change_of_it_waits(
 def test_a_saved_draft_leaves_an_empty_page_out_once_that_is_known(
     empty: None, client: Client, register: Any, django_assert_num_queries: Any
 ) -> None:
-    register("small", Small)
+    register("small", Few)
     assert run_command("build_sitemaps")[2] == 0
     Article.objects.create(slug="d", title="draft")
     for _ in range(2):
@@ -88,7 +86,7 @@ def test_a_saved_draft_leaves_an_empty_page_out_once_that_is_known(
     # The draft was looked up: two queries, one for empty pages, one for the page.
     with django_assert_num_queries(4) as captured:
         client.get("/sitemap.xml")
-    assert not any("testapp_article" in query["sql"] for query in captured)
+    assert "testapp_article" not in str(captured.captured_queries)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -8,11 +8,14 @@ import pytest
 from django.db.models import F, Value
 from django.test import Client
 
+from django_sitemaps_plus import Route
 from django_sitemaps_plus.models import Page, Section
 from tests.support.factories import articles
 from tests.support.helpers import (
     ArticleSitemap,
     PagesSitemap,
+    Small,
+    Titled,
     listed,
     locations,
     run_command,
@@ -48,10 +51,20 @@ def check_is_unavailable(*addresses: str) -> None:
             assert response.headers["Retry-After"] == "60"
 
 
-@pytest.mark.parametrize("cls", [Broken, Foreign])
-def test_without_former_bytes_the_answer_is_503(register: Any, cls: type) -> None:
+@pytest.mark.parametrize(
+    ("base", "attributes"),
+    [
+        (Broken, {}),
+        (Foreign, {}),
+        (ArticleSitemap, {"location": Route("no-such-name", slug=F("slug"))}),
+        (ArticleSitemap, {"lastmod": F("no_such_column")}),
+    ],
+)
+def test_without_former_bytes_the_answer_is_503(
+    register: Any, base: type, attributes: dict[str, Any]
+) -> None:
     articles(3)
-    register("article", cls)
+    register("article", type("New", (base,), attributes))
     for _ in range(2):
         check_is_unavailable(*ADDRESSES)
     # Other sections make no difference to it.
@@ -74,20 +87,21 @@ def test_a_broken_section_that_was_built_empty_hides_no_other(
 
 @pytest.mark.parametrize("cls", [Broken, Foreign])
 def test_former_bytes_are_served(client: Client, register: Any, cls: type) -> None:
-    register("article", ArticleSitemap)
-    articles(3)
-    former = client.get(PAGE)
-    register("article", cls)
+    register("article", Small)
+    articles(12)
+    pages = listed(client.get(SITE))
+    former = [client.get(url.removeprefix(BASE)).content for url in pages]
+    register("article", type("Small", (cls,), {"limit": 10}))
     for address in (SITE, SECTION):
-        response = client.get(address)
-        if cls is Broken:
-            assert listed(response) == [f"{BASE}{PAGE}"]
-        else:
-            assert response.content == former.content
-    response = client.get(PAGE)
-    assert response.content == former.content
-    tag = {"if-none-match": response.headers["ETag"]}
+        assert listed(client.get(address)) == pages
+    assert [client.get(url.removeprefix(BASE)).content for url in pages] == former
+    tag = {"if-none-match": client.get(PAGE).headers["ETag"]}
     assert client.get(PAGE, headers=tag).status_code == (200 if cls is Broken else 304)
+    assert f"Sitemap: {BASE}{SITE}\n" in client.get("/robots.txt").content.decode()
+    if cls is Broken:
+        check_is_unavailable("/sitemap-article-3.xml")
+    register("article", Small)
+    assert len(locations(client.get(PAGE))) == 9
 
 
 @pytest.mark.parametrize("recorded", [True, False])
@@ -96,16 +110,15 @@ def test_former_bytes_without_entries_are_not_served_where_rows_are_bad(
     client: Client, register: Any, recorded: bool
 ) -> None:
     """As after the quick start, if the first article has a URL that cannot be."""
-    register("article", type("Titled", (ArticleSitemap,), {"location": F("title")}))
+    register("article", Titled)
     assert run_command("build_sitemaps")[2] == 0
     for address in ADDRESSES:
         assert client.get(address).status_code == 200
-    article = Article(slug="first", title="bad")
+    article = Article(pk=1, slug="first", title="bad")
     if recorded:
         article.save()
     else:
         Article.objects.bulk_create([article])
-        article = Article.objects.get()
         Page.objects.update(verified_at=0)
     for _ in range(2):
         check_is_unavailable(*ADDRESSES)

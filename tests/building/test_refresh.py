@@ -19,7 +19,6 @@ from django_sitemaps_plus.pagination.queries import void
 from django_sitemaps_plus.sitemaps import sections
 from tests.conftest import Register
 from tests.support.helpers import later, told
-from tests.support.ledger_kinds import KINDS
 from tests.support.ledger_site import Site, path
 from tests.support.ledger_world import HOURS, place
 
@@ -58,21 +57,15 @@ def steps(site: Site, leisure: Leisure | None = None) -> list[int]:
     """Rebuild at leisure until there is nothing to do; return the pages in order."""
     Page.objects.update(refreshed_at=0)
     leisure = leisure or Leisure()
-    while leisure.step([site.source], place(), Nothing()) == 0:
+    while step(site, leisure) == 0:
         pass
     found = Page.objects.exclude(refreshed_at=0).order_by("refreshed_at")
     return list(found.values_list("number", flat=True))
 
 
-def save(site: Site, *numbers: int) -> None:
-    """Save rows as they are."""
-    for row in site.kind.all().filter(pk__in=numbers).order_by("pk"):
-        row.save()
-
-
-def create(site: Site, number: int, revision: int = 0) -> None:
+def create(site: Site, number: int) -> None:
     """Add a row with a signal."""
-    site.kind.model(pk=number, slug=f"r{number}-{revision}").save(force_insert=True)
+    site.kind.model(pk=number, slug=f"r{number}-0").save(force_insert=True)
 
 
 @pytest.fixture
@@ -83,13 +76,27 @@ def no_rest(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "BACKGROUND_SHARE": 1.0}
 
 
+def step(site: Site, leisure: Leisure, other: Nothing | None = None) -> float | None:
+    """Rebuild at leisure once; return how long to wait."""
+    return leisure.step([site.source], place(), other or Nothing())
+
+
+def assigned(site: Site, *numbers: int) -> None:
+    """Rename rows, and look for their pages."""
+    site.rename(*numbers)
+    assert assign_all([site.source]) == []
+
+
+def section_errors() -> str:
+    return " ".join(alert.text for alert in alerts([Alert.Subject.SECTIONS]))
+
+
 # Assigning
 
 
 def test_what_was_saved_is_assigned(site: Site) -> None:
-    site.rename(3, 30)
     site.delete([12])
-    assert assign_all([site.source]) == []
+    assigned(site, 3, 30)
     assert set(Change.objects.values_list("page", flat=True)) == {1, 2, 4}
     assert told() == [], "pages say what happened"
 
@@ -114,12 +121,13 @@ def test_a_section_whose_rows_fail_does_not_keep_others_from_theirs(
     assert Change.objects.filter(section="site").get().page == 1
     assert "Changes of the section 'another' cannot be assigned." in caplog.text
     said = "its changes cannot be looked at: LookupError: It is away."
-    assert said in " ".join(one.text for one in alerts([Alert.Subject.SECTIONS]))
+    assert said in section_errors()
+    # Rows that cannot be read are said though nothing has to be assigned.
+    Page.objects.update(verified_at=0)
+    assert refresh_all([sections.source("another")], place()) == ["another"]
     fails = False
     assert assign_all(found) == []
-    assert said not in " ".join(
-        alert.text for alert in alerts([Alert.Subject.SECTIONS])
-    )
+    assert said not in section_errors()
 
 
 def test_a_section_that_nobody_asked_for_yet_is_divided_and_built(
@@ -137,8 +145,7 @@ def test_a_section_that_nobody_asked_for_yet_is_divided_and_built(
 
 
 def test_a_change_whose_page_is_no_more_finds_another(site: Site) -> None:
-    site.rename(3)
-    assign_all([site.source])
+    assigned(site, 3)
     void(Section.objects.get(name="site"), "another key")
     refresh_all([site.source], place())
     assert Change.objects.get().page is None
@@ -165,7 +172,15 @@ def test_pages_come_in_the_order_of_their_urgency(site: Site) -> None:
     assign_all([site.source])
     assert steps(site) == [5, 1, 4, 3], "a page that is due waits for a quiet moment"
     assert steps(site) == [2], "nobody asked for the others lately"
-    assert steps(site) == []
+    later(HOURS, "verified_at", "read_at")
+    Page.objects.update(asked_at=time.time(), error="bad")
+    Page.objects.filter(number=4).update(error="")
+    assert steps(site) == [4], "pages in error are left to those who ask"
+    leisure = Leisure()
+    assert steps(site, leisure) == []
+    assigned(site, 3)
+    assert steps(site) == [1], "the lease was given back"
+    assert not Section.objects.exclude(claimed_by="").exists()
 
 
 @pytest.mark.usefixtures("no_rest")
@@ -181,7 +196,7 @@ def test_new_rows_do_not_keep_others_from_their_turn(
         assign_all([site.source])
         before = dict(Page.objects.order_by("number").values_list("number", "read_at"))
         Page.objects.update(refreshed_at=0)
-        leisure.step([site.source], place(), Nothing())
+        step(site, leisure)
         after = dict(Page.objects.values_list("number", "read_at"))
         order += [number for number in before if before[number] != after[number]]
     assert order == [5, 1, 5, 2, 6, 3], "page 5 was split meanwhile"
@@ -193,19 +208,18 @@ def test_other_work_is_done_within_the_share(
 ) -> None:
     """It comes first, and then rests so long that pages have most of the time."""
     monkeypatch.setattr(refresh, "LISTED", 0.0)
-    site.rename(3)
-    assign_all([site.source])
+    assigned(site, 3)
     other, leisure = Nothing(), Leisure()
     other.left = 2
-    leisure.step([site.source], place(), other)
+    step(site, leisure, other)
     assert (other.left, Change.objects.count()) == (1, 1)
     monkeypatch.setattr(leisure, "_other_from", time.monotonic() + 600)
-    leisure.step([site.source], place(), other)
+    step(site, leisure, other)
     assert (other.left, Change.objects.count()) == (1, 0)
-    assert leisure.step([site.source], place(), other) == refresh.LISTED, "it waits"
+    assert step(site, leisure, other) == refresh.LISTED, "it waits"
     monkeypatch.setattr(leisure, "_other_from", 0.0)
-    leisure.step([site.source], place(), other)
-    assert leisure.step([site.source], place(), other) is None
+    step(site, leisure, other)
+    assert step(site, leisure, other) is None
     assert other.left == 0
 
 
@@ -221,14 +235,6 @@ def test_empty_pages_are_compared_though_nobody_can_ask_for_them(site: Site) -> 
 
 
 @pytest.mark.usefixtures("no_rest")
-def test_pages_in_error_are_left_to_those_who_ask(site: Site) -> None:
-    later(HOURS, "verified_at", "read_at")
-    Page.objects.update(asked_at=time.time(), error="bad")
-    Page.objects.filter(number=4).update(error="")
-    assert steps(site) == [4]
-
-
-@pytest.mark.usefixtures("no_rest")
 def test_a_page_is_rebuilt_at_leisure_every_five_seconds_at_most(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,22 +242,26 @@ def test_a_page_is_rebuilt_at_leisure_every_five_seconds_at_most(
     monkeypatch.setattr(refresh, "SELDOM", 600.0)
     monkeypatch.setattr(refresh, "LISTED", 0.0)
     leisure = Leisure()
-    site.rename(3)
-    assign_all([site.source])
-    assert leisure.step([site.source], place(), Nothing()) == 0
+    assigned(site, 3)
+    assert step(site, leisure) == 0
     assert not Change.objects.exists()
-    site.rename(4)
-    assign_all([site.source])
-    assert leisure.step([site.source], place(), Nothing()) == refresh.LISTED
+    assigned(site, 4)
+    assert step(site, leisure) == refresh.LISTED
     assert Change.objects.exists()
     # Whoever asks for it gets it fresh at once, and after that time it is done.
     assert b"/things/r4-1/" in site.get(1).content
     site.delete([5])
     assign_all([site.source])
+    # Workers rebuild what would be rebuilt at leisure, and commands all.
+    refresh_all([site.source], place(), at_leisure=True)
+    assert Change.objects.exists(), "just rebuilt"
     later(600, "refreshed_at")
-    assert leisure.step([site.source], place(), Nothing()) == 0
+    refresh_all([site.source], place(), at_leisure=True)
     assert not Change.objects.exists()
     assert ("removed", path(5)) in told()
+    assigned(site, 6)
+    refresh_all([site.source], place())
+    assert not Change.objects.exists()
 
 
 def test_it_rests_after_each_page(
@@ -261,31 +271,27 @@ def test_it_rests_after_each_page(
     assert get_settings().BACKGROUND_SHARE == 0.05
     # A rest that does not end while the machine is busy with something else.
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "BACKGROUND_SHARE": 0.0001}
-    site.rename(3, 30)
-    assign_all([site.source])
+    assigned(site, 3, 30)
     leisure = Leisure()
     begun = time.thread_time()
-    rest = leisure.step([site.source], place(), Nothing())
+    rest = step(site, leisure)
     used = time.thread_time() - begun
     assert rest is not None
     assert 0 < rest <= 9999 * used
-    again = leisure.step([site.source], place(), Nothing())
-    assert again is not None
-    assert 0 < again < rest
+    assert 0 < (step(site, leisure) or 0) < rest
     assert Change.objects.count() == 1, "it rests"
     now = time.monotonic
     monkeypatch.setattr(time, "monotonic", lambda: now() + rest)
-    leisure.step([site.source], place(), Nothing())
+    step(site, leisure)
     assert Change.objects.count() == 0
 
 
 @pytest.mark.usefixtures("no_rest")
 def test_one_process_rebuilds_for_all(site: Site) -> None:
-    site.rename(3, 30)
-    assign_all([site.source])
+    assigned(site, 3, 30)
     first, second = Leisure(), Leisure()
-    assert first.step([site.source], place(), Nothing()) == 0
-    assert second.step([site.source], place(), Nothing()) == refresh.LISTED
+    assert step(site, first) == 0
+    assert step(site, second) == refresh.LISTED
     assert Change.objects.count() == 1
     # Not for longer than it rests.
     until = Section.objects.get(name="").claimed_until
@@ -293,37 +299,23 @@ def test_one_process_rebuilds_for_all(site: Site) -> None:
     first.stop()
     assert Section.objects.get(name="").claimed_by == ""
     assert not first.has_lease
-    second = Leisure()
-    assert second.step([site.source], place(), Nothing()) == 0
+    assert step(site, Leisure()) == 0
     assert Change.objects.count() == 0
     # Who died keeps the others for seconds only.
-    site.rename(4)
-    assign_all([site.source])
+    assigned(site, 4)
     Page.objects.update(refreshed_at=0)
-    third = Leisure()
-    assert third.step([site.source], place(), Nothing()) == refresh.LISTED
+    assert step(site, Leisure()) == refresh.LISTED
     later(HOURS, "claimed_until")
-    assert Leisure().step([site.source], place(), Nothing()) == 0
-
-
-@pytest.mark.usefixtures("no_rest")
-def test_when_there_is_nothing_to_do_the_lease_is_given_back(site: Site) -> None:
-    leisure = Leisure()
-    assert steps(site, leisure) == []
-    site.rename(3)
-    assign_all([site.source])
-    assert steps(site) == [1]
-    assert not Section.objects.exclude(claimed_by="").exists()
+    assert step(site, Leisure()) == 0
 
 
 def test_what_is_assigned_just_after_a_look_does_not_wait_for_the_look_in_a_minute(
     site: Site,
 ) -> None:
     leisure = Leisure()
-    assert leisure.step([site.source], place(), Nothing()) is None
-    site.rename(3)
-    assign_all([site.source])
-    assert leisure.step([site.source], place(), Nothing()) == refresh.LISTED
+    assert step(site, leisure) is None
+    assigned(site, 3)
+    assert step(site, leisure) == refresh.LISTED
 
 
 # All at once
@@ -344,26 +336,32 @@ def test_refreshing_all_ends_when_nothing_waits(site: Site) -> None:
 
 @pytest.mark.usefixtures("no_rest")
 @pytest.mark.parametrize("at_leisure", [False, True])
-@pytest.mark.parametrize("how", ["bad rows", "newer code"])
+@pytest.mark.parametrize("is_bad", [True, False], ids=["bad rows", "newer code"])
 @pytest.mark.costly
 def test_what_cannot_be_built_is_tried_once_and_keeps_nothing_else(
-    site: Site, how: str, at_leisure: bool
+    site: Site, is_bad: bool, at_leisure: bool
 ) -> None:
-    if how == "bad rows":
+    if is_bad:
         site.kind.all().filter(pk__lt=9).update(slug="")
     touch(site.kind.all().filter(pk__in=(3, 30)))
     assign_all([site.source])
-    if how == "newer code":
-        Section.objects.filter(name="site").update(
-            digest="newer", digest_since=time.time() + 9, digest_seen=time.time()
-        )
+    if not is_bad:
+        newer_code_runs("site")
     if at_leisure:
-        assert sorted(steps(site)) == ([1, 4] if how == "bad rows" else [])
+        assert sorted(steps(site)) == ([1, 4] if is_bad else [])
     else:
         done: list[int] = []
         assert refresh_all([site.source], place(), progress=done.append) == []
-        assert len(done) == (1 if how == "bad rows" else 0)
-    assert Change.objects.count() == (1 if how == "bad rows" else 2)
+        assert len(done) == (1 if is_bad else 0)
+    assert Change.objects.count() == (1 if is_bad else 2)
+
+
+def newer_code_runs(name: str) -> None:
+    """Have the definition of a section be that of newer code."""
+    at = time.time()
+    Section.objects.filter(name=name).update(
+        digest="newer", digest_since=at + 9, digest_seen=at
+    )
 
 
 @pytest.mark.usefixtures("no_rest")
@@ -375,10 +373,10 @@ def test_a_page_whose_builder_was_killed_is_built_when_its_claim_ends(
     now = time.time()
     page = Page.objects.filter(number=1)
     page.update(claimed_by="killed", claimed_until=now + 15, refreshed_at=now - 9)
-    Leisure().step([site.source], place(), Nothing())
+    step(site, Leisure())
     assert page.get().refreshed_at == now - 9
     page.update(claimed_until=now - 1)
-    Leisure().step([site.source], place(), Nothing())
+    step(site, Leisure())
     assert not Change.objects.exists()
 
 
@@ -388,46 +386,11 @@ def test_pages_of_newer_code_keep_no_others_and_no_lease(register: Register) -> 
     newer.insert(range(30))
     touch(newer.kind.all())
     assign_all([newer.source, own.source])
-    at = time.time()
-    Section.objects.filter(name="newer").update(
-        digest="newer", digest_since=at + 9, digest_seen=at
-    )
+    newer_code_runs("newer")
     leisure = Leisure()
     for _ in range(20):
         leisure._rest_until = leisure._listed_at = -refresh.LISTED
         leisure.step([newer.source, own.source], place(), Nothing())
-    waiting = Change.objects.values_list("section", flat=True)
-    assert set(waiting) == {"newer"}
-    tried = Page.objects.filter(section__name="newer", refreshed_at__gt=0)
-    assert not tried.exists()
+    assert {*Change.objects.values_list("section", flat=True)} == {"newer"}
+    assert not Page.objects.filter(section__name="newer", refreshed_at__gt=0).exists()
     assert not leisure.has_lease
-
-
-def test_rows_that_cannot_be_read_are_said(register: Register) -> None:
-    """By the name of their section, though nothing has to be assigned."""
-    fails = False
-
-    def items(self: Any) -> Any:
-        if fails:
-            raise LookupError("It is away.")
-        return KINDS["integers"].all()
-
-    site = Site(register, items=items)
-    site.insert(range(5))
-    site.crawl()
-    Page.objects.update(verified_at=0)
-    fails = True
-    assert refresh_all([site.source], place()) == ["site"]
-
-
-def test_workers_rebuild_what_would_be_rebuilt_at_leisure(site: Site) -> None:
-    site.rename(3)
-    assign_all([site.source])
-    refresh_all([site.source], place(), at_leisure=True)
-    assert not Change.objects.exists()
-    site.rename(4)
-    assign_all([site.source])
-    refresh_all([site.source], place(), at_leisure=True)
-    assert Change.objects.exists(), "just rebuilt"
-    refresh_all([site.source], place())
-    assert not Change.objects.exists()

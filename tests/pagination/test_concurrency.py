@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,14 +20,12 @@ from django_sitemaps_plus.models import Page, Section
 from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.pagination.queries import WAIT, section_row
+from tests.conftest import Register
 from tests.support.helpers import PagesSitemap, later
 from tests.support.ledger_kinds import Number
 from tests.support.ledger_site import Site
 from tests.support.ledger_world import HOURS, place, read_entries
 from tests.support.processes import THOROUGH, at_once, elsewhere
-
-Register = Callable[..., Any]
-
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -83,11 +81,9 @@ def test_twenty_requests_of_a_cold_ledger_fill_it_once_and_build_a_page_once(
     site.insert(range(1000))
     with statements(Number._meta.db_table) as read:
         answers = at_once(20, lambda turn: ask(f"/sitemap-site-{1 + turn % 2}.xml"))
-    assert {tuple(ids(body)) for body, _ in answers} == {
-        tuple(range(90)),
-        tuple(range(90, 180)),
-    }
     assert len(set(answers)) == 2
+    found = sorted(ids(body) for body, _ in set(answers))
+    assert found == [[*range(90)], [*range(90, 180)]]
     assert len(site.pages()) == 11
     assert seen == Counter(range(180)), "each row was asked once"
     bounds = [sql for sql in read if "slug" not in sql]
@@ -120,8 +116,9 @@ CROWD = range(101, 109)
 MORE = range(131, 139)
 
 
-def other_builder(site: Site) -> None:
-    """Another process, whose claim came after this one's had run out."""
+def overtaken(site: Site) -> None:
+    """More come, and another process builds the page: this one's claim has run out."""
+    site.insert(MORE)
     if not Section.objects.exclude(claimed_by="").exists():
         # While the section is being divided it would wait.
         pages.Serving(site.source, place()).build(site.page(2))
@@ -131,10 +128,7 @@ MEANWHILE: dict[str, Callable[[Site], Any]] = {
     "all rows go": lambda site: site.delete(site.rows()),
     "half of them go": lambda site: site.delete(site.rows()[::2]),
     "more come": lambda site: site.insert(MORE),
-    "more come and another builds it": lambda site: (
-        site.insert(MORE),
-        other_builder(site),
-    ),
+    "more come and another builds it": overtaken,
     "positions move": lambda site: bounds._spread(Section.objects.get(name="site")),
 }
 
@@ -147,7 +141,10 @@ def test_whatever_happens_between_two_statements_harms_no_page(
 ) -> None:
     site = Site(register)
     possible = set(range(90, 180)) & {*ROWS, *CROWD, *MORE}
-    for moment in moments(lambda: begin(site, overflows), site):
+    begin(site, overflows)
+    everything = counted(lambda: site.get(2))
+    some = random.sample(everything, min(4, len(everything)))
+    for moment in everything if THOROUGH else some:
         begin(site, overflows)
         with interrupted(moment, lambda: MEANWHILE[what](site)):
             answer = site.get(2)
@@ -159,12 +156,22 @@ def test_whatever_happens_between_two_statements_harms_no_page(
         site.check()
 
 
+def counted(action: Callable[[], object]) -> range:
+    """Return the numbers of the statements of an action."""
+    with CaptureQueriesContext(connection) as captured:
+        action()
+    return range(1, len(captured) + 1)
+
+
 def test_whoever_asks_for_all_entries_gets_all_while_a_page_is_divided(
     register: Register,
 ) -> None:
     """Another process divides a page that was among them when they were listed."""
     register("first", PagesSitemap)
     site = Site(register)
+
+    def ask() -> str:
+        return str(site.client.get("/sitemap.xml").content.decode())
 
     def divided() -> None:
         site.insert(range(1, 9))
@@ -174,21 +181,19 @@ def test_whoever_asks_for_all_entries_gets_all_while_a_page_is_divided(
         Section.objects.all().delete()
         site.kind.empty()
         site.insert(range(0, 80, 10))
-        site.client.get("/sitemap.xml")
+        ask()
 
     grown()
-    with CaptureQueriesContext(connection) as captured:
-        site.client.get("/sitemap.xml")
-    for moment in range(1, len(captured) + 1):
+    for moment in counted(ask):
         grown()
         with interrupted(moment, divided):
-            answer = site.client.get("/sitemap.xml")
+            shown = ask()
         # Its pages have them, where it is an index.
-        if b"<urlset" in answer.content:
-            paths = [f"/things/r{number}-0/".encode() for number in range(0, 80, 10)]
-            assert all(path in answer.content for path in paths), moment
+        if "<urlset" in shown:
+            paths = [f"/things/r{number}-0/" for number in range(0, 80, 10)]
+            assert all(path in shown for path in paths), moment
         else:
-            assert b"/sitemap-site-2.xml" in answer.content, moment
+            assert "/sitemap-site-2.xml" in shown, moment
 
 
 def begin(site: Site, overflows: bool) -> None:
@@ -200,17 +205,6 @@ def begin(site: Site, overflows: bool) -> None:
     if overflows:
         site.insert(CROWD)
     later(HOURS, "verified_at")
-
-
-def moments(begin: Callable[[], None], site: Site) -> Sequence[int]:
-    """Return statements to interrupt a request before: some, or all of them."""
-    begin()
-    with CaptureQueriesContext(connection) as captured:
-        site.get(2)
-    everything = range(1, len(captured) + 1)
-    if THOROUGH:
-        return everything
-    return sorted(random.sample(everything, min(4, len(everything))))
 
 
 @contextmanager
@@ -243,21 +237,20 @@ def held(request: pytest.FixtureRequest, register: Register) -> tuple[Any, Any]:
     """How a section's lease, or the claim on a page, is taken and given back."""
     site = Site(register)
     fill(site.source)
-    rows, pk = Section.objects, Section.objects.get(name="site").pk
     if request.param == "claim":
-        rows, page = Page.objects, site.page(1)
+        page = site.page(1)
         return (
-            lambda owner: rows.claim(page, owner, 60),
-            lambda owner: rows.these([page]).release(owner),
+            lambda owner: Page.objects.claim(page, owner, 60),
+            Page.objects.these([page]).release,
         )
-    return (
-        lambda owner: rows.filter(pk=pk).take(owner, 60),
-        lambda owner: rows.filter(pk=pk).release(owner),
-    )
+    section = Section.objects.filter(name="site")
+    return lambda owner: section.take(owner, 60), section.release
 
 
 def test_what_is_held_is_one_owners_until_it_is_over(held: tuple[Any, Any]) -> None:
     take, give_back = held
+    assert sum(at_once(8, lambda number: take(f"owner {number}"))) == 1
+    later(HOURS, "claimed_until")
     assert take("dead")
     assert not take("next")
     give_back("next")
@@ -268,10 +261,6 @@ def test_what_is_held_is_one_owners_until_it_is_over(held: tuple[Any, Any]) -> N
     assert not take("third")
     give_back("next")
     assert take("third")
-
-
-def test_only_one_of_many_gets_it(held: tuple[Any, Any]) -> None:
-    assert sum(at_once(8, lambda number: held[0](f"owner {number}"))) == 1
 
 
 def test_the_clock_of_leases_is_the_databases(register: Register) -> None:

@@ -6,7 +6,7 @@ Every promise is kept by ``test_random_operations``, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -17,12 +17,11 @@ from django_sitemaps_plus.models import Section
 from django_sitemaps_plus.pagination import bounds
 from django_sitemaps_plus.pagination.queries import upper_of
 from django_sitemaps_plus.sitemaps import sections
+from tests.conftest import Register
 from tests.support.helpers import later
 from tests.support.ledger_kinds import KINDS
 from tests.support.ledger_site import Site
 from tests.support.ledger_world import HOURS, place, sitemap_class
-
-Register = Callable[..., Any]
 
 pytestmark = [
     pytest.mark.django_db(databases=["default", "other"]),
@@ -30,40 +29,28 @@ pytestmark = [
 ]
 
 
-def test_a_full_page_stays_full_when_keys_grow(register: Register) -> None:
-    site = Site(register)
-    site.insert(range(10))
-    site.get(1)
-    later(100, "changed_at")
-    before = site.get(1)
-    site.insert(range(10, 40))
-    later(HOURS, "verified_at")
-    after = site.get(1)
-    assert (after.content, after.headers) == (before.content, before.headers)
-    assert site.crawl() == {
-        1: list(range(10)),
-        2: list(range(10, 19)),
-        3: list(range(19, 28)),
-        4: list(range(28, 37)),
-        5: list(range(37, 40)),
-    }
+@pytest.fixture
+def site(register: Register) -> Site:
+    """Three pages of nine."""
+    made = Site(register)
+    made.insert(range(0, 270, 10))
+    made.crawl()
+    return made
 
 
 def test_pages_that_others_do_not_concern_keep_their_bytes_numbers_and_ranges(
-    register: Register,
+    site: Site,
 ) -> None:
-    site = Site(register)
-    site.insert(range(0, 270, 10))
-    site.crawl()
-    neighbours = [(site.get(n).headers["ETag"], site.page(n).version) for n in (1, 3)]
+    def others() -> list[tuple[str, int]]:
+        return [(site.get(n).headers["ETag"], site.page(n).version) for n in (1, 3)]
+
+    former = others()
 
     def second() -> dict[int, list[int]]:
         later(HOURS, "verified_at")
         site.get(2)
         found = site.settle()
-        assert neighbours == [
-            (site.get(n).headers["ETag"], site.page(n).version) for n in (1, 3)
-        ]
+        assert others() == former
         return {n: found[n] for n in found if n not in (1, 3)}
 
     # Inside of the range a page is cut in halves.
@@ -101,18 +88,14 @@ def test_room_between_positions_never_runs_out(
     site.check()
 
 
-def test_a_page_read_before_positions_moved_is_still_itself(
-    register: Register,
-) -> None:
-    site = Site(register)
-    site.insert(range(0, 270, 10))
-    site.crawl()
+def test_a_page_read_before_positions_moved_is_still_itself(site: Site) -> None:
     read = site.page(2)
     bounds._spread(read.section)
     assert upper_of(read) == '["180"]'
     site.insert(range(91, 94))
     pages.Serving(site.source, place()).build(read)
-    assert [(page.number, page.lower) for page in site.pages()] == [
+    lowers = {page.number: page.lower for page in site.pages()}
+    assert [*lowers.items()] == [
         (1, None),
         (2, '["90"]'),
         (4, '["120"]'),
@@ -126,11 +109,8 @@ def test_a_wider_filter_shows_on_empty_pages_at_once(register: Register) -> None
     site.insert([7])
     site.kind.all().update(live=False)
     assert site.shown() == []
-
-    def everything(self: Any) -> Any:
-        return KINDS["integers"].model._default_manager.all()
-
-    register("site", sitemap_class(site.kind, 10, items=everything))
+    everything = {"items": lambda self: site.kind.all()}
+    register("site", sitemap_class(site.kind, 10, **everything))
     assert site.shown() == [7]
 
 
@@ -151,24 +131,21 @@ def test_another_key_divides_anew_and_the_numbers_go_on(register: Register) -> N
 def test_a_page_that_is_divided_away_while_it_is_built_is_not_ready(
     register: Register,
 ) -> None:
-    kind = KINDS["a unique column"]
+    kind, once = KINDS["a unique column"], list[bool]()
 
     def everything(self: Any) -> Any:
         if once:
             once.pop()
-            other = sitemap_class(kind, 10, page_by="pk")
-            register("anew", other)
+            register("anew", sitemap_class(kind, 10, page_by="pk"))
             Section.objects.filter(name="site").update(name="anew")
             bounds.fill(sections.source("anew"))
             Section.objects.filter(name="anew").update(name="site")
-        return kind.model._default_manager.all()
+        return kind.all()
 
     site = Site(register, kind=kind, items=everything)
-    once: list[bool] = []
     site.insert(range(30))
     site.crawl()
-    page = site.page(2)
-    source = site.source
+    page, source = site.page(2), site.source
     once.append(True)
     with pytest.raises(Busy, match="divided anew"):
         pages.Serving(source, place()).build(page)
@@ -183,9 +160,8 @@ def test_bad_rows_count_for_the_bounds_and_not_for_the_limit(
     site = Site(register)
     site.insert(range(24))
     site.kind.all().filter(id__in=[1, 2, 3, 11]).update(slug="")
-    found = site.crawl()
-    shown = [number for page in found.values() for number in page]
-    assert shown == [row for row in range(24) if row not in {1, 2, 3, 11}]
+    good = [row for row in range(24) if row not in {1, 2, 3, 11}]
+    assert [*chain(*site.crawl().values())] == good
     site.insert(range(100, 103))
     later(HOURS, "verified_at")
     assert sum(map(len, site.crawl().values())) == 23

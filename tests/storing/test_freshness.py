@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -17,22 +16,20 @@ from django.utils import timezone
 
 from django_sitemaps_plus import Route, Sitemap, touch
 from django_sitemaps_plus.building import refresh
-from django_sitemaps_plus.changes import schedule
 from django_sitemaps_plus.delivery import background
 from django_sitemaps_plus.models import Change, Page, PageFile, Section
 from django_sitemaps_plus.pagination import deploys
 from django_sitemaps_plus.sitemaps import sections
 from tests.conftest import Register
+from tests.support.factories import articles
 from tests.support.helpers import (
     as_older_code,
     index,
     later,
-    locations,
     told,
     urlset,
 )
 from tests.support.ledger_world import HOURS, place
-from tests.support.site_worker import SiteProcess
 from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -53,10 +50,6 @@ class News(Sitemap):
 class Timed(News):
     def items(self) -> Any:
         return Article.objects.filter(updated__lte=timezone.now())
-
-
-class Appearing(Timed):
-    appears = F("updated")
 
 
 class Listed(Sitemap):
@@ -141,48 +134,26 @@ def test_a_304_is_true_after_what_django_did(
 def test_a_page_is_compared_with_its_rows_once_an_hour(
     client: Client, news: list[Article], settings: Any
 ) -> None:
-    Article.objects.filter(pk=news[0].pk).update(live=False)
-    later(3500, "verified_at")
-    assert len(urlset(client.get(PAGE))) == 9
-    later(200, "verified_at")
-    assert len(urlset(client.get(PAGE))) == 8
     # The hour can be set; and a clock that was set back does not freeze a page.
-    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "VERIFY_AFTER": 10}
-    Article.objects.filter(pk=news[1].pk).update(live=False)
-    later(11, "verified_at")
-    assert len(urlset(client.get(PAGE))) == 7
-    Article.objects.filter(pk=news[2].pk).update(live=False)
-    later(-1_000_000, "verified_at")
-    assert len(urlset(client.get(PAGE))) == 6
+    for number, (every, seconds, count) in enumerate(
+        [(3600, 3500, 9), (3600, 200, 7), (10, 11, 6), (10, -1_000_000, 5)]
+    ):
+        settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "VERIFY_AFTER": every}
+        Article.objects.filter(pk=news[number].pk).update(live=False)
+        later(seconds, "verified_at")
+        assert len(urlset(client.get(PAGE))) == count
 
 
 def test_what_depends_on_the_clock_is_compared_once_a_minute(
     client: Client, register: Register
 ) -> None:
     register("news", Timed)
-    Article.objects.create(slug="a", updated=timezone.now() + dt.timedelta(hours=1))
+    articles(1, updated=timezone.now() + dt.timedelta(hours=1))
     assert urlset(client.get(PAGE)) == []
     Article.objects.update(updated=timezone.now() - dt.timedelta(seconds=1))
-    later(50, "verified_at")
-    assert urlset(client.get(PAGE)) == []
-    later(20, "verified_at")
-    assert len(urlset(client.get(PAGE))) == 1
-
-
-def test_what_appears_by_the_clock_is_there_within_a_minute(
-    client: Client, register: Register
-) -> None:
-    register("news", Appearing)
-    second, now = dt.timedelta(seconds=1), timezone.now()
-    Article.objects.bulk_create([Article(slug="soon", updated=now + 3600 * second)])
-    tag = client.get(PAGE).headers["ETag"]
-    # As if the hour had gone by: nobody records this.
-    Article.objects.update(updated=timezone.now() - second)
-    assert again(client, tag) == 304
-    sections_ = Section.objects.filter(name="news")
-    sections_.update(ticked_at=F("ticked_at") - schedule.TICKS_EVERY)
-    assert locations(client.get(PAGE)) == [f"{START}/articles/soon/"]
-    assert told() == [("added", "/articles/soon/")]
+    for seconds, count in ((50, 0), (20, 1)):
+        later(seconds, "verified_at")
+        assert len(urlset(client.get(PAGE))) == count
 
 
 # The same rows
@@ -192,17 +163,14 @@ def test_the_lastmod_of_a_page_never_goes_back(
     client: Client, register: Register
 ) -> None:
     register("news", News)
-    day = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
-    made = [
-        Article.objects.create(slug=f"a{n}", updated=day + dt.timedelta(days=n))
-        for n in range(12)
-    ]
-    Change.objects.all().delete()
+    articles(12, updated=dt.datetime(2020, 1, 1, tzinfo=dt.UTC))
+    newest = Article.objects.order_by("pk")[8]
+    day = dt.datetime(2020, 1, 9, tzinfo=dt.UTC)
+    Article.objects.filter(pk=newest.pk).update(updated=day)
     client.get(PAGE)
-    assert index(client.get("/sitemap-news.xml"))[0].lastmod == (
-        "2020-01-09T00:00:00+00:00"
-    )
-    made[8].delete()
+    (first, _) = index(client.get("/sitemap-news.xml"))
+    assert first.lastmod == "2020-01-09T00:00:00+00:00"
+    newest.delete()
     client.get(PAGE)
     after = index(client.get("/sitemap-news.xml"))[0].lastmod or ""
     ago = dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(after)
@@ -213,13 +181,11 @@ def test_the_lastmod_of_a_page_never_goes_back(
 
 
 @pytest.fixture
-def deployed(
-    client: Client, news: list[Article], register: Register
-) -> Callable[[], Any]:
-    """Newer code has built the page; returns what registers the old code's section."""
+def deployed(client: Client, news: list[Article], register: Register) -> None:
+    """Newer code has built the page, and the old code's section is registered."""
     register("news", type("News", (News,), {"priority": 0.5}))
     client.get(PAGE)
-    return lambda: register("news", News)
+    register("news", News)
 
 
 def priorities(response: Any) -> set[str | None]:
@@ -238,13 +204,16 @@ def test_a_deploy_shows_at_once_and_is_no_news(
     assert told() == [("changed", "/articles/a3/")], "the only one with other content"
 
 
+@pytest.mark.usefixtures("deployed")
 def test_older_code_serves_what_newer_code_has_stored(
-    client: Client, news: list[Article], deployed: Callable[[], Any]
+    client: Client, news: list[Article]
 ) -> None:
-    tables = [Page, PageFile, Change, Section]
+    def rows() -> list[Any]:
+        tables = [Page, PageFile, Change, Section]
+        return [list(model._default_manager.values()) for model in tables]
+
     news[0].delete()
-    deployed()
-    before = [list(model._default_manager.values()) for model in tables]
+    before = rows()
     with as_older_code():
         response = client.get(PAGE)
         assert priorities(response) == {"0.5"}
@@ -258,13 +227,11 @@ def test_older_code_serves_what_newer_code_has_stored(
     Page.objects.update(verified_at=before[0][0]["verified_at"])
     # It may find out which page the change concerns.
     Change.objects.update(page=None)
-    assert [list(model._default_manager.values()) for model in tables] == before
+    assert rows() == before
 
 
-def test_older_code_sends_what_it_builds_and_stores_nothing(
-    client: Client, deployed: Callable[[], Any]
-) -> None:
-    deployed()
+@pytest.mark.usefixtures("deployed")
+def test_older_code_sends_what_it_builds_and_stores_nothing(client: Client) -> None:
     PageFile.objects.all().delete()
     version = Page.objects.get().version
     with as_older_code():
@@ -273,19 +240,16 @@ def test_older_code_sends_what_it_builds_and_stores_nothing(
             response = client.get(PAGE)
             assert priorities(response) == {None}
             assert "Last-Modified" not in response.headers
-    assert not PageFile.objects.exists()
-    assert Page.objects.get().version == version
-    # What would have to be split is left to the newer code.
-    Article.objects.bulk_create(Article(slug=f"b{n}") for n in range(9))
-    with as_older_code():
+        assert not PageFile.objects.exists()
+        assert Page.objects.get().version == version
+        # What would have to be split is left to the newer code.
+        Article.objects.bulk_create(Article(slug=f"b{n}") for n in range(9))
         assert client.get(PAGE).status_code == 503
 
 
-def test_a_definition_that_nobody_uses_any_more_is_outdated(
-    client: Client, deployed: Callable[[], Any]
-) -> None:
+@pytest.mark.usefixtures("deployed")
+def test_a_definition_that_nobody_uses_any_more_is_outdated(client: Client) -> None:
     """As that of a process that was started last and then taken back."""
-    deployed()
     with as_older_code():
         assert priorities(client.get(PAGE)) == {"0.5"}
         Section.objects.update(digest_seen=time.time() - deploys.IN_USE - 1)
@@ -294,49 +258,39 @@ def test_a_definition_that_nobody_uses_any_more_is_outdated(
 
 
 def test_what_older_code_saved_of_a_new_section_is_found_once_it_has_ended(
-    client: Client,
+    client: Client, register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It knows nothing of the section, and records nothing for it."""
-    engine = {"BACKEND": "django_sitemaps_plus.engines.memory.Memory"}
-    given = {"BASE_URL": START, "ENGINES": {"memory": engine}}
-    with (
-        closing(SiteProcess(1, "article", **given)) as old,
-        closing(SiteProcess(1, "note", **given)) as new,
-    ):
-        old("note", number=1)
-        assert new("get", path="/sitemap-note-1.xml")[1].count("<url>") == 1
-        old("note", number=2)
-        assert new("ping")[2] == 0
-        assert new("get", path="/sitemap-note-1.xml")[1].count("<url>") == 1
-        assert told() == []
-        # A quarter of an hour later.
-        since = F("digest_since") - deploys.IN_USE
-        Section.objects.exclude(digest="").update(digest_since=since)
-        later(deploys.IN_USE, "verified_at")
-        for _ in range(2):
-            found = new("ping")
-            assert found[2] == 0, found
-            page = Page.objects.get(section__name="note")
-            assert page.version == 2, "built once more, not again and again"
-            assert new("get", path="/sitemap-note-1.xml")[1].count("<url>") == 2
-        assert told() == [("added", "/numbers/2/")]
+    monkeypatch.setattr(deploys, "STARTED", time.time())
+    Article.objects.bulk_create([Article(slug="a")])
+    register("news", News)
+
+    def refreshed() -> int:
+        refresh.assign_all([sections.source("news")])
+        assert refresh.refresh_all([sections.source("news")], place()) == []
+        return len(urlset(client.get(PAGE)))
+
+    assert len(urlset(client.get(PAGE))) == 1
+    Article.objects.bulk_create([Article(slug="b")])
+    assert (refreshed(), told()) == (1, [])
+    # A quarter of an hour later.
+    since = F("digest_since") - deploys.IN_USE
+    Section.objects.exclude(digest="").update(digest_since=since)
+    later(deploys.IN_USE, "verified_at")
+    builds = set()
+    for _ in range(2):
+        assert refreshed() == 2
+        builds.add(Page.objects.get().read_at)
+    assert len(builds) == 1, "built once more, not again and again"
+    assert told() == [("added", "/articles/b/")]
 
 
-def test_servers_say_which_code_they_run_though_nothing_changes(
-    client: Client, deployed: Callable[[], Any]
-) -> None:
+@pytest.mark.usefixtures("deployed")
+def test_servers_say_which_code_they_run_though_nothing_changes() -> None:
     def newest() -> Section:
         return Section.objects.get(name="news")
 
-    Section.objects.update(digest_served=0)
     former = newest()
-    background.notify_all()
-    assert abs(newest().digest_served - time.time()) < 30
-    with CaptureQueriesContext(connections[Section.objects.db]) as captured:
-        background.notify_all()
-    updates = [query for query in captured if query["sql"].startswith("UPDATE")]
-    assert not [query for query in updates if "digest_served" in query["sql"]]
-    deployed()
     with as_older_code():
         background.notify_all()
     assert newest().digest == former.digest
@@ -347,6 +301,13 @@ def test_servers_say_which_code_they_run_though_nothing_changes(
         assert newest().digest == former.digest
     background.notify_all()
     assert newest().digest != former.digest
+    Section.objects.update(digest_served=0)
+    background.notify_all()
+    assert abs(newest().digest_served - time.time()) < 30
+    with CaptureQueriesContext(connections[Section.objects.db]) as captured:
+        background.notify_all()
+    updates = [query for query in captured if query["sql"].startswith("UPDATE")]
+    assert not [query for query in updates if "digest_served" in query["sql"]]
 
 
 def test_code_that_runs_says_so_once_a_minute(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django.db import connection
+from django.db import OperationalError, connection
 
 
 @contextmanager
@@ -39,3 +39,20 @@ def just_before(
     with connection.execute_wrapper(execute):
         yield
     assert left < times, f"no statement has {parts}"
+
+
+@contextmanager
+def failing_once(part: str) -> Iterator[None]:
+    """Let the database end the transaction at the first statement that has ``part``."""
+    is_over = False
+
+    def execute(run: Any, sql: str, *args: Any) -> Any:
+        nonlocal is_over
+        if not is_over and part in sql.replace("`", '"'):
+            is_over = True
+            raise OperationalError("deadlock detected")
+        return run(sql, *args)
+
+    with connection.execute_wrapper(execute):
+        yield
+    assert is_over, f"no statement has {part}"
