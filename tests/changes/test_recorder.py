@@ -471,5 +471,7 @@ if connection.vendor == "sqlite":
         assert Change.objects.count() == 0
         other.rollback()
         other.close()
+        (timeout,) = connection.connection.execute("PRAGMA busy_timeout").fetchone()
+        assert timeout == 120_000, "the project's own statements wait as before"
         hints.write_late()
         assert changes() == [("news", str(article.pk))]
