@@ -17,9 +17,7 @@ from tests.conftest import COSTLY, Register
 from tests.support.recorded import Articles, changes
 from tests.testapp.models import Article
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 #: The most steps.
 STEPS = 60
@@ -117,45 +115,6 @@ def test_exactly_what_stays_in_the_table_is_recorded(
     recorded = Change.objects.values_list("key", "created")
     found = [(int(key.strip('["]')), created) for key, created in recorded]
     assert sorted(found) == importer.changed()
-
-
-@pytest.mark.parametrize("has_callbacks", [False, True])
-@pytest.mark.costly
-def test_savepoints_for_each_row_leave_few_callbacks(
-    register: Register, has_callbacks: bool
-) -> None:
-    register("news", Articles)
-    with transaction.atomic():
-        for number in range(300):
-            with transaction.atomic():
-                Article.objects.create(slug=f"a{number}")
-                with transaction.atomic():
-                    Article.objects.update_or_create(slug=f"b{number}")
-                if has_callbacks:
-                    transaction.on_commit(str)
-        assert len(ours()) == 3
-    keys = [int(key) for _, key in changes()]
-    assert sorted(keys) == sorted(Article.objects.values_list("pk", flat=True))
-    assert len(keys) == 600
-
-
-def test_a_row_that_fails_takes_only_itself_along(register: Register) -> None:
-    register("news", Articles)
-    Article.objects.bulk_create(Article(slug="a") for _ in range(60))
-    with transaction.atomic():
-        for number, article in enumerate(Article.objects.order_by("pk")):
-            with suppress(UndoError), transaction.atomic():
-                article.slug = "b"
-                article.save()
-                with transaction.atomic():
-                    article.save()
-                if number % 3 == 0:
-                    raise UndoError
-        assert len(ours()) <= 3
-    keys = sorted(int(key) for _, key in changes())
-    changed = Article.objects.filter(slug="b").values_list("pk", flat=True)
-    assert keys == sorted(changed)
-    assert len(keys) == 40
 
 
 @pytest.mark.parametrize("sizes", [(2, 2), (1, 2, 5), (5, 1, 1)])

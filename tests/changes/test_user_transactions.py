@@ -16,21 +16,20 @@ server-side binding, the pool and isolation levels by ``TEST_DATABASE_OPTIONS``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connections
 from django.db.models import Case, F, Value, When
-from django.db.models.signals import m2m_changed, post_save, pre_delete
+from django.db.models.signals import m2m_changed, pre_delete
 from django.test import TransactionTestCase
 
 from django_sitemaps_plus import Route, Sitemap
-from django_sitemaps_plus.models import Change
 from tests.conftest import Register, told_once
-from tests.support.alike import Outcome, Situation, World, complaints, observe
+from tests.support.alike import Outcome, Situation, complaints, observe
 from tests.support.recorded import Articles, Methods, Notes
 from tests.support.situations import (  # noqa: F401 (they add themselves)
     SITUATIONS,
@@ -101,14 +100,6 @@ class News(Stories):
     model = Article
 
 
-class Chosen(News):
-    """Those of a list that is as long as what a situation deletes."""
-
-    def items(self) -> Any:
-        """Return what is on the list."""
-        return Article.objects.filter(slug__in=[f"m{n}" for n in range(200, 440)])
-
-
 SECTIONS = {
     "many": {
         "listed": Listed,
@@ -119,7 +110,6 @@ SECTIONS = {
         "abroad": Abroad,
     },
     "one": {"news": News},
-    "chosen": {"chosen": Chosen},
     "child": {"stories": Stories},
     "fast": {"notes": NotesThatStay},
 }
@@ -192,98 +182,3 @@ def test_the_users_code_behaves_alike(
     having = happen(situation, with_app=True)
     found = complaints(situation, without, having, is_exact=sections == "one")
     assert not found, "\n".join([f"{name} differs:", *found])
-
-
-def test_there_are_enough_situations() -> None:
-    assert len(SITUATIONS) >= 60
-
-
-# The comparison itself: what it must let pass, and what it must not.
-
-
-def write(instance: Any) -> None:
-    """Write a change down."""
-    Change.objects.create(section="listed", key=str(instance.pk), at=0)
-
-
-def well_behaved(instance: Any) -> None:
-    """Do what is allowed."""
-    transaction.on_commit(lambda: write(instance), robust=True)
-
-
-def writes_twice(instance: Any) -> None:
-    """Write more than one statement after a commit."""
-    well_behaved(instance)
-    well_behaved(instance)
-
-
-def guards(instance: Any) -> None:
-    """Set a savepoint."""
-    with transaction.atomic():
-        well_behaved(instance)
-
-
-def rewrites(instance: Any) -> None:
-    """Leave something in the way of later statements."""
-    connection.execute_wrappers.append(
-        lambda execute, sql, *args: execute(f"{sql} -- seen", *args)
-    )
-
-
-def asks(instance: Any) -> None:
-    """Read within the transaction, and whenever."""
-    Category.objects.exists()
-
-
-def raises(instance: Any) -> None:
-    """Fail."""
-    raise RuntimeError("of the app")
-
-
-def saves(world: World) -> None:
-    """Save in a transaction."""
-    with transaction.atomic():
-        article = Article.objects.get(pk=1)
-        article.save()
-        world.state(article)
-
-
-def compared_with(*parts: Callable[[Any], object]) -> list[str]:
-    """Compare a save with one to which another app listens, instead of ours."""
-    situation = Situation(saves)
-    without = happen(situation, with_app=False)
-
-    def receiver(instance: Any, **kwargs: Any) -> None:
-        for part in parts:
-            part(instance)
-
-    with receiving(post_save, receiver, Article):
-        return complaints(situation, without, happen(situation, with_app=True))
-
-
-def test_one_insert_after_a_commit_is_let_pass() -> None:
-    assert compared_with(well_behaved) == []
-
-
-@pytest.mark.parametrize(
-    ("act", "seen"),
-    [
-        (write, "+    [default] INSERT INTO"),
-        (writes_twice, "2 INSERTs into sitemaps_plus_change after one commit"),
-        (lambda item: None, "0 INSERTs into sitemaps_plus_change, not 1 to 1"),
-        (asks, "+    [default] SELECT"),
-        (guards, "+    [default] SAVEPOINT"),
-        (rewrites, "+-- default execute_wrappers: [<function"),
-        (lambda item: transaction.on_commit(lambda: asks(item)), "+[default] SELECT"),
-        (lambda item: setattr(item._state, "seen", True), "('seen', True)"),
-        (
-            lambda item: Article.objects.filter(pk=item.pk).update(title="theirs"),
-            "+    [default] UPDATE",
-        ),
-        (raises, "+-- raised builtins.RuntimeError('of the app',)"),
-    ],
-)
-@pytest.mark.costly
-def test_everything_else_is_seen(act: Callable[[Any], object], seen: str) -> None:
-    found = compared_with(act)
-    assert any(seen in line for line in found), "\n".join(found)

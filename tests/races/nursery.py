@@ -12,7 +12,6 @@ import faulthandler
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 import traceback
@@ -20,34 +19,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.support.processes import ROOT, within
+from tests.support.processes import Obeying, warm, within
 
 
-class Nursery:
+class Nursery(Obeying):
     """The process, as the test sees it."""
 
     def __init__(self, given: dict[str, Any]) -> None:
-        folder = Path(given["folder"])
-        self.log, self.ends = folder / "nursery.log", folder / "ends"
+        self.ends = Path(given["folder"]) / "ends"
         self.ends.mkdir(exist_ok=True)
         self._running: set[int] = set()
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, json.dumps(given)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd=ROOT,
-            )
+        super().__init__(__name__, given)
 
     def start(self, role: str, **told: Any) -> int:
         """Start a process; returns its id."""
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        stdin.write(json.dumps({"role": role, **told}).encode() + b"\n")
-        stdin.flush()
-        pid = int(stdout.readline())
+        pid = int(self.ask({"role": role, **told}))
         self._running.add(pid)
         return pid
 
@@ -63,7 +49,7 @@ class Nursery:
             # It says where it is.
             os.kill(pid, signal.SIGUSR1)
             time.sleep(0.5)
-            raise AssertionError(f"it still runs:\n{self.log.read_text()[-4000:]}")
+            raise AssertionError("it still runs")
         self._running.discard(pid)
         end = self.ends / str(pid)
         if not end.exists():
@@ -86,7 +72,7 @@ class Nursery:
         for pid in self._running:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        self._process.communicate(timeout=30)
+        super().close()
 
 
 def _live(role: str, told: dict[str, Any], ends: Path) -> None:
@@ -111,28 +97,14 @@ def _live(role: str, told: dict[str, Any], ends: Path) -> None:
     os._exit(0)
 
 
-def _warm() -> None:
-    """Import here what every request would import in a process of its own."""
-    from django.core import mail
-    from django.db import connections
-    from django.test import Client
-
-    from . import roles  # noqa: F401 (imported once, for all)
-
-    # As in a test, which has no thread of ours: a child that is forked while a lock of
-    # SQLite's is held would wait for it for ever.
-    mail.outbox = []
-    Client().get("/robots.txt")
-    del mail.outbox
-    connections.close_all()
-
-
 def main() -> None:
     """Set up what the test has given, and start whom it asks for."""
     from . import site
 
     site.set_up(json.loads(sys.argv[1]))
-    _warm()
+    from . import roles  # noqa: F401 (imported once, for all)
+
+    warm()
     # Nobody here waits for them.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
-
-from django_sitemaps_plus.engines.indexnow import IndexNow
 
 ORIGIN = "https://www.example.com"
 HOST = "www.example.com"
@@ -17,14 +14,6 @@ KEY = "0123456789abcdef0123456789abcdef"
 INTERVAL = 2.0
 #: What the test has given to this process.
 GIVEN: dict[str, Any] = {}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trusted(IndexNow):
-    """IndexNow without a look at the key file: the site's name leads nowhere."""
-
-    def proof(self, host: str) -> str:
-        return ""
 
 
 def settings_of(
@@ -37,7 +26,7 @@ def settings_of(
     or ``"all"``.
     """
     options = {"key": KEY, "endpoint": endpoint, "interval": INTERVAL}
-    entry = {"BACKEND": "tests.races.site.Trusted", "OPTIONS": options}
+    entry = {"BACKEND": "tests.support.outbox_engines.Trusted", "OPTIONS": options}
     engines = {"fake": entry}
     for event, url in (webhooks or {}).items():
         # As docs/engines.md says it for a cache.

@@ -1,4 +1,4 @@
-"""Thirty articles on three pages, and builders that are stopped."""
+"""Articles on a few pages, and builders that are stopped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from tests.support.helpers import later
 from tests.support.processes import within
@@ -24,12 +23,12 @@ HOURS = 3 * 3600
 
 
 @contextmanager
-def ground(folder: Path, sections: str, **more: Any) -> Iterator[Ground]:
+def ground(folder: Path, sections: str, count: int = COUNT) -> Iterator[Ground]:
     """Stand where all articles are listed."""
     Article.objects.bulk_create(
-        Article(pk=pk, slug=f"a{pk}", updated=FIRST) for pk in range(1, COUNT + 1)
+        Article(pk=pk, slug=f"a{pk}", updated=FIRST) for pk in range(1, count + 1)
     )
-    made = Ground(folder, sections, **more)
+    made = Ground(folder, sections)
     with made.stack:
         yield made
 

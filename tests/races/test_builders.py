@@ -18,11 +18,10 @@ import pytest
 from django_sitemaps_plus.models import Page
 from tests.conftest import REDIS
 from tests.support.processes import ROOT, within
-from tests.testapp.models import Article
 
+from . import slow
 from .ground import FREE, START, Ground
 from .truth import LIMIT
-from .writer import FIRST
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
@@ -33,37 +32,28 @@ COUNT = 500
 @contextmanager
 def ground(folder: Path) -> Iterator[Ground]:
     """Stand where no page is built, and whoever builds one waits in its middle."""
-    Article.objects.bulk_create(
-        Article(pk=pk, slug=f"a{pk}", updated=FIRST) for pk in range(1, COUNT + 1)
-    )
-    made = Ground(folder, "slow")
-    with made.stack:
-        made.manage("build_sitemaps", "--ledger")
+    with slow.ground(folder, "slow", COUNT) as site:
+        site.manage("build_sitemaps", "--ledger")
         assert Page.objects.count() > COUNT // LIMIT
         (folder / "wait").touch()
-        yield made
+        yield site
 
 
-def owners() -> set[str]:
-    """Return who builds pages just now."""
-    found = Page.objects.exclude(claimed_by="")
-    return set(found.values_list("claimed_by", flat=True))
-
-
-def unbuilt() -> int:
-    """Return how many pages are still to be built."""
-    return Page.objects.filter(checksum="").count()
+def wait_for_builders(count: int) -> None:
+    """Wait until so many build pages."""
+    owners = Page.objects.exclude(claimed_by="").values("claimed_by").distinct()
+    assert within(START, lambda: owners.count() == count)
 
 
 def go_on(site: Ground) -> None:
-    """Have nobody wait any longer."""
+    """Have nobody wait any longer: not even for one who is dead."""
     (site.folder / "wait").unlink()
+    site.let_claims_pass()
 
 
 def check(site: Ground) -> None:
     """All is listed, and no page was built twice."""
-    shown = [entry.location for entry in site.shown("slow")]
-    assert shown == [f"/articles/a{pk}/" for pk in range(1, COUNT + 1)]
+    assert slow.locations(site.shown("slow")) == slow.expected()
     assert set(Page.objects.values_list("version", flat=True)) == {1}
     assert not site.held()
 
@@ -77,14 +67,14 @@ def number_built(said: dict[str, Any]) -> int:
     return int(found[1])
 
 
-# Two commands
-
-
-def test_two_commands_share_the_pages(tmp_path: Path) -> None:
+def test_commands_share_the_pages_and_those_of_one_that_is_killed(
+    tmp_path: Path,
+) -> None:
     with ground(tmp_path) as site:
         command = {"arguments": ["build_sitemaps"]}
-        pids = [site.nursery.start("command", **command) for _ in range(2)]
-        assert within(START, lambda: len(owners()) == 2)
+        pids = [site.nursery.start("command", **command) for _ in range(3)]
+        wait_for_builders(3)
+        site.nursery.kill(pids.pop())
         go_on(site)
         built = [number_built(site.nursery.wait(pid)) for pid in pids]
         assert sum(built) == Page.objects.count()
@@ -92,67 +82,40 @@ def test_two_commands_share_the_pages(tmp_path: Path) -> None:
         check(site)
 
 
-def test_the_pages_of_a_command_that_is_killed_are_built_by_the_other(
-    tmp_path: Path,
-) -> None:
-    with ground(tmp_path) as site:
-        command = {"arguments": ["build_sitemaps"]}
-        pids = [site.nursery.start("command", **command) for _ in range(2)]
-        assert within(START, lambda: len(owners()) == 2)
-        site.nursery.kill(pids[0])
-        go_on(site)
-        site.let_claims_pass()
-        assert number_built(site.nursery.wait(pids[1])) == Page.objects.count()
-        check(site)
-
-
 # Workers
 
 
 class Workers:
-    """Two real workers, that are told nothing but where the project is."""
+    """Real workers, that are told nothing but where the project is."""
 
-    def __init__(self, site: Ground, command: list[str], **told: Any) -> None:
-        self.site, self.command = site, [sys.executable, "-m", *command]
+    def __init__(self, site: Ground, module: str, **told: Any) -> None:
+        self.site, self.command = site, [sys.executable, "-m", f"tests.races.{module}"]
         given = json.dumps({**site.given, **told})
         self.environment = {**os.environ, "SITEMAPS_PLUS_TEST_RACE": given}
-        self.log = site.folder / "workers.log"
         self.processes: list[subprocess.Popen[bytes]] = []
+        site.stack.callback(self.close)
 
     def run(self, *arguments: str) -> None:
         """Run a command to its end."""
-        done = subprocess.run(
-            [*self.command, *arguments],
-            env=self.environment,
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+        command = [*self.command, *arguments]
+        subprocess.run(command, env=self.environment, cwd=ROOT, check=True)
 
-    def start(self, *arguments: str) -> None:
-        """Start two of them."""
-        with self.log.open("ab") as log:
-            self.processes = [
-                subprocess.Popen(
-                    [*self.command, *arguments],
-                    env=self.environment,
-                    cwd=ROOT,
-                    stdout=log,
-                    stderr=log,
-                )
-                for _ in range(2)
-            ]
+    def start(self, count: int, *arguments: str) -> None:
+        """Start some of them."""
+        command = [*self.command, *arguments]
+        self.processes = [
+            subprocess.Popen(command, env=self.environment, cwd=ROOT)
+            for _ in range(count)
+        ]
 
     def build_all_but_for_a_kill(self) -> None:
-        """Have them build all pages; one is killed in the middle."""
-        assert within(START, lambda: len(owners()) == 2), self.log.read_text()
+        """Have two of them build all pages; one is killed in the middle."""
+        wait_for_builders(2)
         self.processes[0].kill()
         self.processes[0].wait()
         go_on(self.site)
-        self.site.let_claims_pass()
-        assert within(START, lambda: not unbuilt()), self.log.read_text()
+        unbuilt = Page.objects.filter(checksum="")
+        assert within(START, lambda: not unbuilt.exists())
         assert within(FREE, lambda: not self.site.held())
         check(self.site)
 
@@ -163,20 +126,40 @@ class Workers:
             process.wait()
 
 
+#: Workers of Celery that do not talk to each other.
+QUIET = ["--without-mingle", "--without-gossip", "-l", "INFO"]
+
+
+def of_celery(site: Ground) -> Workers:
+    """Return workers with a queue of their own."""
+    queue = f"sitemaps-plus-{uuid.uuid4().hex}"
+    return Workers(site, "celery_app", broker=REDIS, queue=queue)
+
+
 @pytest.mark.redis
 def test_workers_of_celery_build_all_pages_though_one_is_killed(
     tmp_path: Path,
 ) -> None:
     with ground(tmp_path) as site:
-        queue = f"sitemaps-plus-{uuid.uuid4().hex}"
-        module = "tests.races.celery_app"
-        workers = Workers(site, [module], broker=REDIS, queue=queue)
-        site.stack.callback(workers.close)
+        workers = of_celery(site)
         enqueue = ["build_sitemaps", "--enqueue", "celery", "--jobs", "2"]
         workers.run("manage", *enqueue, "--skip-checks")
-        options = ["-P", "solo", "--without-mingle", "--without-gossip", "-l", "INFO"]
-        workers.start("worker", *options)
+        workers.start(2, "worker", "-P", "solo", *QUIET)
         workers.build_all_but_for_a_kill()
+
+
+@pytest.mark.redis
+def test_a_worker_of_celery_that_is_stopped_gives_back_what_it_holds(
+    tmp_path: Path,
+) -> None:
+    with slow.ground(tmp_path, "slow") as site:
+        slow.begin_slowly(site)
+        workers = of_celery(site)
+        workers.start(1, "worker", "-c", "1", *QUIET)
+        workers.run("call", "django_sitemaps_plus.work")
+        assert within(START, lambda: len(site.built()) == 1)
+        slow.stop(site, workers.processes[0])
+        slow.check_given_back(site)
 
 
 def test_workers_of_django_tasks_build_all_pages_though_one_is_killed(
@@ -184,9 +167,8 @@ def test_workers_of_django_tasks_build_all_pages_though_one_is_killed(
 ) -> None:
     """Their queue is in a database of its own: the tests have no tables for it."""
     with ground(tmp_path) as site:
-        workers = Workers(site, ["tests.races.tasks_manage"])
-        site.stack.callback(workers.close)
+        workers = Workers(site, "tasks_manage")
         workers.run("migrate", "--database", "tasks")
         workers.run("build_sitemaps", "--enqueue", "tasks", "--jobs", "2")
-        workers.start("db_worker", "--interval", "0.1", "--no-startup-delay")
+        workers.start(2, "db_worker", "--interval", "0.1", "--no-startup-delay")
         workers.build_all_but_for_a_kill()

@@ -17,8 +17,6 @@ from .truth import ALWAYS, LIMIT, NEVER, Entry, Span, Truth, Url, section_of
 
 #: Seconds by which the clocks of databases and processes may differ.
 CLOCKS = 0.02
-#: Seconds from when a split takes the time to its commit.
-COMMIT = 1.5
 #: Seconds in which a change is looked up.
 LATE = 2.0
 #: Seconds that nobody waits for an answer.

@@ -7,16 +7,14 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from django.conf import settings
-from django.test import Client, override_settings
+from django.test import Client
 
-from django_sitemaps_plus.building.refresh import Leisure
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.sections import SectionSource
 from tests.support.helpers import later
 from tests.support.ledger_kinds import KINDS, Kind
-from tests.support.ledger_world import HOURS, place, read_entries, sitemap_class
+from tests.support.ledger_world import HOURS, read_entries, sitemap_class
 
 _PAGE = re.compile(r"<loc>https://www\.example\.com/sitemap-[\w-]+-(\d+)\.xml</loc>")
 
@@ -115,14 +113,6 @@ class Site:
             later(HOURS, "verified_at")
             self.crawl()
         return self.crawl()
-
-    def rest(self) -> None:
-        """Let the background rebuild at leisure what is due."""
-        leisure = Leisure()
-        given = {**settings.SITEMAPS_PLUS, "BACKGROUND_SHARE": 1.0}
-        with override_settings(SITEMAPS_PLUS=given):
-            while leisure.step([self.source], place()) == 0:
-                pass
 
     def check_ranges(self) -> None:
         """No page shows another's rows."""

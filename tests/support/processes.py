@@ -46,6 +46,48 @@ def in_a_process(code: str, **settings: Any) -> subprocess.Popen[str]:
     )
 
 
+class Obeying:
+    """A process that runs a module of ours; it answers a line with a line, in JSON."""
+
+    def __init__(self, module: str, told: object) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, json.dumps(told)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+
+    def ask(self, said: object) -> Any:
+        """Say something, and return the answer."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write(json.dumps(said) + "\n")
+        stdin.flush()
+        return json.loads(stdout.readline())
+
+    def close(self) -> None:
+        """End it."""
+        self._process.communicate(timeout=30)
+
+
+def warm() -> None:
+    """
+    Import what every request of a child would import, before it is forked.
+
+    As in a test, which has no thread of ours: a child that is forked while a lock of
+    SQLite's is held would wait for it for ever.
+    """
+    from django.core import mail
+    from django.test import Client
+
+    mail.outbox = []
+    Client().get("/robots.txt")
+    del mail.outbox
+    connections.close_all()
+
+
 def within(seconds: float, true: Callable[[], bool]) -> bool:
     """Wait until something is true."""
     deadline, pause = time.monotonic() + seconds, 0.002

@@ -9,7 +9,7 @@ from django.db.models import F
 
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.models import Change
-from tests.testapp.models import Article, Note
+from tests.testapp.models import Article, Elsewhere, Note, Spot
 
 
 class Articles(Sitemap):
@@ -39,6 +39,23 @@ class Notes(Sitemap):
     model = Note
     page_by = "number"
     location = Route("number", number=F("number"))
+
+
+class There(Sitemap):
+    """Of another database than the ledger's."""
+
+    model = Elsewhere
+    location = Route("article", slug=F("slug"))
+
+
+class Spots(Sitemap):
+    """With a filter that reads a many-to-many relation."""
+
+    location = Route("article", slug=F("name"))
+
+    def items(self) -> Any:
+        """Return those with this label."""
+        return Spot.objects.filter(labels__name="shown")
 
 
 def changes() -> list[tuple[str, ...]]:

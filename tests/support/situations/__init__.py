@@ -23,11 +23,6 @@ SITUATIONS: dict[str, Situation] = {}
 POSTGRESQL = connection.vendor == "postgresql"
 MYSQL = connection.vendor == "mysql"
 SQLITE = connection.vendor == "sqlite"
-#: Whether one message may hold several statements with parameters: not where the
-#: driver sends the parameters apart from the statement.
-SENDS_SEVERAL = POSTGRESQL and not getattr(
-    connection.features, "uses_server_side_binding", False
-)
 
 
 def situation(

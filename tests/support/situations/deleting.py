@@ -37,13 +37,6 @@ def delete_in_atomic(world: World) -> None:
         world.state(article)
 
 
-@situation(inserts=0, recorded=[])
-def a_delete_that_is_rolled_back(world: World) -> None:
-    with transaction.atomic():
-        world.note(Article.objects.filter(pk__lt=4).delete())
-        transaction.set_rollback(True)
-
-
 @situation(inserts=2, in_atomic=True, recorded=[1, 2, 6, 7])
 def querysets(world: World) -> None:
     world.note(Article.objects.filter(live=False).delete())
@@ -51,44 +44,10 @@ def querysets(world: World) -> None:
     world.note(Article.objects.filter(category__slug="none").delete())
 
 
-@situation(
-    inserts=(1, 2),
-    at_once=2,
-    sections=("many", "one", "chosen"),
-    recorded=range(200, 440),
-)
-def a_filter_by_as_many_keys(world: World) -> None:
-    keys = range(200, 440)
-    Article.objects.bulk_create(Article(pk=pk, slug=f"m{pk}") for pk in keys)
-    world.note(Article.objects.filter(pk__in=list(keys)).delete())
-
-
-@situation(inserts=(1, 4), at_once=4, recorded=range(200, 640))
-def a_filter_by_as_many_slugs_in_atomic(world: World) -> None:
-    keys = range(200, 640)
-    Article.objects.bulk_create(Article(pk=pk, slug=f"m{pk}") for pk in keys)
-    with transaction.atomic():
-        articles = Article.objects.filter(slug__in=[f"m{pk}" for pk in keys])
-        world.note(articles.delete())
-
-
 @situation(inserts=2, in_atomic=True, recorded=[1, 2, 5, 7])
 def cascades(world: World) -> None:
     for pk in (1, 3):
         world.note(Category.objects.get(pk=pk).delete())
-
-
-@situation(inserts=0, recorded=[])
-def a_protected_object(world: World) -> None:
-    category = Category.objects.get(pk=2)
-    world.tries(category.delete)
-
-    def work() -> None:
-        with transaction.atomic():
-            world.tries(Category.objects.all().delete)
-            category.delete()
-
-    world.tries(work)
 
 
 @situation(inserts=3, recorded=[7, 101])

@@ -5,8 +5,6 @@ from __future__ import annotations
 from asgiref.sync import async_to_sync, sync_to_async
 from django.core import serializers
 from django.db import transaction
-from django.db.models import F, Value
-from django.db.models.functions import Concat, Upper
 
 from tests.support.alike import World
 from tests.testapp.models import (
@@ -14,7 +12,6 @@ from tests.testapp.models import (
     Category,
     Elsewhere,
     Label,
-    Note,
     Spot,
     Story,
 )
@@ -49,29 +46,6 @@ def create(world: World) -> None:
     world.state(article)
 
 
-@situation(inserts=(1, 2), recorded=[1])
-def update_fields(world: World) -> None:
-    article = changed()
-    article.title = "not written"
-    article.save(update_fields=["slug"])
-    article.save(update_fields=[])
-    with transaction.atomic():
-        article.save(update_fields={"category", "live"})
-    world.state(article)
-    world.tries(lambda: article.save(update_fields=["nothing"]))
-
-
-@situation(inserts=2, recorded=[4, 5])
-def save_of_a_row_that_vanished(world: World) -> None:
-    article, other = changed(4), changed(5)
-    Article.objects.filter(pk__in=[4, 5]).update(slug="off")
-    world.somebody.runs("DELETE FROM testapp_article WHERE id IN (4, 5)")
-    article.save()
-    with transaction.atomic():
-        other.save()
-    world.state(article)
-
-
 @situation(recorded=[2, 98, 101])
 def save_under_another_key(world: World) -> None:
     with transaction.atomic():
@@ -83,19 +57,6 @@ def save_under_another_key(world: World) -> None:
             world.state(article)
 
 
-@situation(inserts=2, in_atomic=True, recorded=[1])
-def expressions(world: World) -> None:
-    article = Article.objects.get(pk=1)
-    article.weight = F("weight") + 1
-    article.slug = Concat(F("slug"), Value("-x"))
-    article.save()
-    world.state(article)
-    article.refresh_from_db()
-    article.slug = Upper("slug")
-    article.save(update_fields=["slug"])
-    world.note(Article.objects.values_list("slug", "weight").get(pk=1))
-
-
 @situation(inserts=3, in_atomic=True, recorded=[1, 2, 3])
 def deferred_fields(world: World) -> None:
     only = Article.objects.only("slug").get(pk=1)
@@ -105,28 +66,6 @@ def deferred_fields(world: World) -> None:
     for article in (only, rest, key):
         article.save()
         world.state(article)
-
-
-@situation(inserts=(4, 5), at_once=2)
-def get_or_create_and_update_or_create(world: World) -> None:
-    note = Note.objects
-    world.note(note.get_or_create(number=1), note.get_or_create(number=4))
-    world.note(note.update_or_create(number=4, defaults={"number": 5}))
-    world.note(note.update_or_create(number=6))
-    with transaction.atomic():
-        world.note(note.get_or_create(number=7))
-        world.tries(lambda: note.get_or_create(number=8, defaults={"number": 1}))
-        world.tries(lambda: note.update_or_create(number=9, defaults={"number": 1}))
-
-
-@situation(inserts=0, recorded=[])
-def what_sends_no_signals(world: World) -> None:
-    Article.objects.bulk_create([Article(slug="b1"), Article(slug="b2")])
-    # MySQL does not say which keys it gave.
-    made = list(Article.objects.filter(slug__startswith="b"))
-    with transaction.atomic():
-        world.note(Article.objects.bulk_update(made, ["title"]))
-        world.note(Article.objects.filter(pk=2).update(weight=F("weight") + 1))
 
 
 @situation(inserts=2, recorded=[1, 2])

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.db import connections, transaction
-from django.test import SimpleTestCase, TestCase, TransactionTestCase
-from django.test.utils import CaptureQueriesContext
+from django.test import SimpleTestCase, TestCase
 
 from tests.support.alike import TABLE, World, plain
 from tests.testapp.models import Article, Category, Elsewhere, Spot
@@ -90,27 +89,6 @@ def test_cases_with_one_database_or_none(world: World) -> None:
 
     run_case(world, Without)
     run_case(world, One)
-
-
-@situation(recorded=[1])
-def test_cases_that_commit(world: World) -> None:
-    class Case(TransactionTestCase):
-        databases = frozenset({"default"})
-
-        def test(self) -> None:
-            captured = CaptureQueriesContext(connections["default"])
-            with captured, transaction.atomic():
-                Article(pk=1, slug="1").save(update_fields=["slug"])
-            world.queries(captured)
-
-        @classmethod
-        def _fixture_setup(cls) -> None:
-            """Leave the rows as they are."""
-
-        def _fixture_teardown(self) -> None:
-            """Leave the rows as they are, for the comparison."""
-
-    run_case(world, Case)
 
 
 @contextmanager

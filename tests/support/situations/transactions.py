@@ -6,16 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from django.db import IntegrityError, connection, connections, transaction
-from django.http import HttpRequest, HttpResponse
-from django.test import Client, override_settings
-from django.urls import path
+from django.db import IntegrityError, connection, transaction
 
 from tests.support.alike import World
 from tests.testapp.models import Article, Note
-from tests.urls import urlpatterns as project_urlpatterns
 
-from . import MYSQL, run, situation
+from . import situation
 from .saving import changed
 
 #: Django 6.1 has another name for it.
@@ -107,29 +103,6 @@ def savepoint_rolled_back_by_hand(world: World) -> None:
         world.note(connection.savepoint_ids)
 
 
-@situation(recorded=[1, 2, 3])
-def savepoint_released_by_hand(world: World) -> None:
-    with transaction.atomic():
-        transaction.clean_savepoints()
-        first = savepoint()
-        changed(1).save()
-        second = savepoint()
-        changed(2, "2").save()
-        transaction.savepoint_rollback(second)
-        transaction.savepoint_commit(first)
-        changed(3, "3").save()
-
-
-@situation(on=not MYSQL, recorded=[1, 2])
-def savepoints_in_sql(world: World) -> None:
-    with transaction.atomic():
-        run("SAVEPOINT mine")
-        changed(1).save()
-        run("ROLLBACK TO SAVEPOINT mine")
-        changed(2, "2").save()
-        run("RELEASE SAVEPOINT mine")
-
-
 # Autocommit
 
 
@@ -171,39 +144,6 @@ def blocks_while_autocommit_is_off(world: World) -> None:
             changed(2, "undone").save()
         transaction.rollback()
     world.note(connection.get_autocommit())
-
-
-# Requests
-
-
-def _save(request: HttpRequest, slug: str) -> HttpResponse:
-    changed(1, slug).save()
-    if slug == "error":
-        raise Stop
-    return HttpResponse(Article.objects.values_list("slug").get(pk=1))
-
-
-class _Urls:
-    urlpatterns = (*project_urlpatterns, path("save/<slug:slug>/", _save))
-
-
-@contextmanager
-def _atomic_requests() -> Iterator[None]:
-    settings = connections["default"].settings_dict
-    settings["ATOMIC_REQUESTS"] = True
-    try:
-        with override_settings(ROOT_URLCONF=_Urls):
-            yield
-    finally:
-        settings["ATOMIC_REQUESTS"] = False
-
-
-@situation(around=_atomic_requests, recorded=[1])
-def atomic_requests(world: World) -> None:
-    client = Client(raise_request_exception=False)
-    for slug in ("good", "error"):
-        response = client.get(f"/save/{slug}/")
-        world.note(response.status_code, response.content[:20])
 
 
 # Callbacks
@@ -292,23 +232,6 @@ def an_integrity_error_and_going_on(world: World) -> None:
             world.note("caught", type(error.__cause__).__name__)
         changed(2, "2").save()
     world.state(note)
-
-
-@situation(inserts=0, recorded=[])
-def errors_without_a_savepoint(world: World) -> None:
-    def fails(wrong: Any) -> None:
-        with transaction.atomic():
-            changed(1).save()
-            world.tries(wrong)
-            world.note(connection.needs_rollback)
-            world.tries(changed(2).save)
-            transaction.set_rollback(True)
-
-    for wrong in (
-        lambda: Note.objects.create(number=1),
-        lambda: run("SELECT no_such_column FROM testapp_note"),
-    ):
-        world.tries(lambda wrong=wrong: fails(wrong))
 
 
 @situation(inserts=7, in_atomic=True, recorded=range(1, 8))
