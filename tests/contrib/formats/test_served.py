@@ -30,6 +30,7 @@ from tests.support.helpers import (
     remove_sites,
     run_command,
 )
+from tests.support.outbox_world import BASE
 from tests.test_away import RULES, away
 from tests.test_headless import answers
 from tests.testapp.models import Article
@@ -37,10 +38,10 @@ from tests.testapp.views import anything
 
 pytestmark = pytest.mark.django_db
 
-BASE = "https://www.example.com"
 TEXTS = ["/sitemap.txt", "/sitemap-article.txt", "/sitemap-article-1.txt"]
 FEEDS = ["/sitemap.atom", "/sitemap.rss", "/sitemap-article.atom"]
 RECENT = "/sitemap-recent.xml"
+EVERY = [*TEXTS, *FEEDS, RECENT, "/llms.txt"]
 LLMS = {"title": "Example"}
 Titled = type("Titled", (ArticleSitemap,), {"title": "Articles"})
 
@@ -78,23 +79,12 @@ def test_llms_txt_lists_sections_with_a_title_where_it_is_asked_for(
         "# Example\n\n> News.\n\n## Sitemaps\n\n"
         f"- [Yes]({BASE}/sitemap-article.xml): All.\n"
     )
-    change(settings, LLMS={"title": "Example"}, ROBOTS=[{"disallow": "/"}])
+    change(settings, LLMS=LLMS, ROBOTS=[{"disallow": "/"}])
     assert client.get("/llms.txt").status_code == 404
-
-
-class Own:
-    """A project that has pages at all other addresses."""
-
-    urlpatterns = (
-        path("", include("django_sitemaps_plus.urls")),
-        path("<path:rest>", anything),
-    )
-
-
-def test_without_llms_the_project_s_own_address_is_served(
-    client: Client, settings: Any
-) -> None:
-    settings.ROOT_URLCONF = Own
+    # Where the project has pages at all other addresses, one of them is served.
+    paths = path("", include("django_sitemaps_plus.urls")), path("<path:_>", anything)
+    settings.ROOT_URLCONF = type("Project", (), {"urlpatterns": paths})
+    change(settings, LLMS={})
     assert client.get("/llms.txt").status_code == 200
 
 
@@ -133,18 +123,17 @@ def test_no_format_varies_by_language(
         "django.middleware.locale.LocaleMiddleware",
         "django.middleware.gzip.GZipMiddleware",
     ]
-    for address in (*TEXTS, *FEEDS, RECENT, "/llms.txt"):
+    for address in EVERY:
         found = [
             client.get(address, headers={"accept-language": language})
             for language in ("de", "en")
         ]
+        assert found[0].content == found[1].content
         tag = found[0].headers.get("ETag", "")
         found.append(client.get(address, headers={"if-none-match": tag}))
         for answer in found:
             assert answer.status_code in (200, 304)
-            vary = answer.headers.get("Vary", "")
-            assert vary in ("Accept-Encoding", ""), address
-        assert found[0].content == found[1].content
+            assert answer.headers.get("Vary", "") in ("Accept-Encoding", ""), address
 
 
 def test_a_port_of_its_own_has_its_texts_packed_once(
@@ -174,11 +163,10 @@ def test_every_format_answers_alike_whatever_the_front_end_sends(
     run_command("build_sitemaps")
     settings.ALLOWED_HOSTS = ["api.example.com", "www.example.com"]
     settings.USE_X_FORWARDED_HOST = is_trusted
-    paths = [*TEXTS, *FEEDS, RECENT, "/llms.txt"]
-    expected = answers("www.example.com", paths)
+    expected = answers("www.example.com", EVERY)
     assert {status for status, _, _ in expected.values()} == {200}
-    assert answers("api.example.com", paths) == expected
-    forwarded = answers("api.example.com", paths, x_forwarded_host="www.example.com")
+    assert answers("api.example.com", EVERY) == expected
+    forwarded = answers("api.example.com", EVERY, x_forwarded_host="www.example.com")
     assert forwarded == expected
     assert not any(b"api.example.com" in text for _, text, _ in expected.values())
 
@@ -202,22 +190,16 @@ def test_robots_txt_lists_the_formats_while_the_database_is_away(
 
 
 @pytest.mark.parametrize("cls", [Broken, Foreign])
-def test_a_text_without_former_urls_is_503(register: Register, cls: type) -> None:
+def test_a_text_is_503_until_there_were_urls_and_then_has_these(
+    client: Client, register: Register, cls: type
+) -> None:
     articles(3)
     register("article", cls)
     for _ in range(2):
         check_is_unavailable(*TEXTS)
-
-
-@pytest.mark.parametrize("cls", [Broken, Foreign])
-def test_a_text_has_the_former_urls(
-    client: Client, register: Register, cls: type
-) -> None:
-    register("article", ArticleSitemap)
-    articles(3)
-    assert client.get(TEXTS[-1]).content.count(b"\n") == 3
-    register("article", cls)
-    assert client.get(TEXTS[-1]).content.count(b"\n") == 3
+    for given in (ArticleSitemap, cls):
+        register("other", given)
+        assert client.get("/sitemap-other-1.txt").content.count(b"\n") == 3
 
 
 def test_a_text_without_urls_is_not_served_where_rows_are_bad(
