@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from django_sitemaps_plus.contrib.audit.models import Audit, Finding
 from django_sitemaps_plus.db import digest_of
@@ -23,8 +22,8 @@ pytestmark = pytest.mark.django_db(databases=["default", "other"])
 site = overview.site
 
 
-def test_the_last_audit_is_shown(site: Any, admin_client: Client) -> None:
-    shown = overview.index(admin_client)
+def test_the_last_audit_is_shown(site: Any) -> None:
+    shown = overview.index()
     assert "No audit was run yet." in shown
     now = time.time()
     counts = {"sitemaps_plus.A031": {"article": 3}, "sitemaps_plus.A017": {"static": 1}}
@@ -34,23 +33,21 @@ def test_the_last_audit_is_shown(site: Any, admin_client: Client) -> None:
         sections={"article": [25, 0], "static": [2, 0]},
         counts=counts,
     )
-    shown = overview.index(admin_client)
+    shown = overview.index()
     assert (
         "static found 3 errors: lastmods in the future. Seen: what is listed" in shown
     )
     assert "article, static what is listed 1 minute ago 3 errors, 1 warning" in shown
     assert "lastmods in the future error 3 article" in shown
-    html = text(admin_client, "")
+    html = text("")
     assert "finding/?kind=sitemaps_plus.A031" in html
 
 
-def test_a_strict_policy_forbids_nothing_of_the_findings(
-    site: Any, admin_client: Client
-) -> None:
-    overview.is_strict(text(admin_client, "finding/"))
+def test_a_strict_policy_forbids_nothing_of_the_findings(site: Any) -> None:
+    overview.is_strict(text("finding/"))
 
 
-def test_a_story_has_what_was_found(register: Any, admin_client: Client) -> None:
+def test_a_story_has_what_was_found(register: Any) -> None:
     register("notes", Notes)
     Note.objects.create(number=1)
     run_command("build_sitemaps")
@@ -68,16 +65,16 @@ def test_a_story_has_what_was_found(register: Any, admin_client: Client) -> None
         text="lastmod is tomorrow",
     )
     found = "lastmods in the future · lastmod is tomorrow sitemaps_plus.A031 error"
-    assert found in story(admin_client, url)
+    assert found in story(url)
 
 
-def test_it_says_what_audits_looked_at(register: Any, admin_client: Client) -> None:
+def test_it_says_what_audits_looked_at(register: Any) -> None:
     register("notes", Notes)
     Note.objects.create(number=1)
     run_command("build_sitemaps")
     UrlChange.objects.all().delete()
     url = "/en/notes/1/"
-    assert "Not audited since it was listed" in story(admin_client, url)
+    assert "Not audited since it was listed" in story(url)
     now = time.time()
     for fetched, count, said in (
         ("", 0, "Only its entry was audited. It was not fetched."),
@@ -90,7 +87,7 @@ def test_it_says_what_audits_looked_at(register: Any, admin_client: Client) -> N
             fetched=fetched,
             sections={"notes": [10, count]},
         )
-        assert said in story(admin_client, url)
+        assert said in story(url)
     happened(url, section="notes", kind=UrlChange.Kind.ADDED, at=time.time() + 1)
-    assert "Not audited since it was listed" in story(admin_client, url)
-    assert "Audits only read what is listed." in story(admin_client, "/nothing/")
+    assert "Not audited since it was listed" in story(url)
+    assert "Audits only read what is listed." in story("/nothing/")

@@ -149,9 +149,7 @@ def test_what_is_new_is_counted_without_reading_what_is_old(
     assert all(number is None or number < ROWS / 10 for number in read), read
 
 
-def test_the_index_and_a_story_read_by_indexes(
-    full: None, admin_client: Client
-) -> None:
+def test_the_index_and_a_story_read_by_indexes(full: None) -> None:
     request = RequestFactory().get("/")
     request.user = User(is_superuser=True, is_active=True)
     with statements("sitemaps_plus_") as found:
@@ -162,7 +160,7 @@ def test_the_index_and_a_story_read_by_indexes(
         overview(request)
     assert found == [], "what may not be viewed is not read"
     with statements("sitemaps_plus_") as found:
-        story(admin_client, f"{BASE}/17/")
+        story(f"{BASE}/17/")
     check(found, 2)
 
 
