@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from django_sitemaps_plus.contrib.audit.kinds import known
 from django_sitemaps_plus.contrib.audit.models import Audit, Finding
@@ -31,13 +30,10 @@ def audited(*findings: Finding, section: str = "article", **values: Any) -> None
     counts: dict[str, dict[str, int]] = {}
     for one in findings:
         counts.setdefault(one.kind, {})[one.section] = 1
-    fetched = 9 if values.get("fetched") else 0
+    sections = {section: [9, 9 if values.get("fetched") else 0]}
     now = time.time()
-    sections = {section: [9, fetched]}
-    audit = Audit(started_at=now, finished_at=now, sections=sections, counts=counts)
-    for name, value in values.items():
-        setattr(audit, name, value)
-    store(audit, findings)
+    given = {"sections": sections, "counts": counts, **values}
+    store(Audit(started_at=now, finished_at=now, **given), findings)
 
 
 @pytest.fixture
@@ -53,11 +49,11 @@ def findings(register: Any, settings: Any) -> None:
     audited(found(kinds.SHARED, "/both/", section="other"), section="other")
 
 
-def shown(client: Client, query: str = "") -> set[str]:
-    return {row["URL"] for row in lists.exported(f"finding/export/?{query}", client)}
+def shown(query: str = "") -> set[str]:
+    return {row["URL"] for row in lists.exported(f"finding/export/?{query}")}
 
 
-def test_findings_are_those_of_the_newest_audits_and_filtered(findings: None) -> None:
+def test_those_of_the_newest_audits_are_listed(findings: None, settings: Any) -> None:
     every = {f"{BASE}{path}" for path in ("/gone/", "/s/", "/both/")}
     assert shown() == every
     page = text("finding/")
@@ -71,25 +67,19 @@ def test_findings_are_those_of_the_newest_audits_and_filtered(findings: None) ->
         ("mode=live", "/gone/"),
         ("q=/gone/", "/gone/"),
         (f"q={BASE.removeprefix('https://')}/gone/%23top", "/gone/"),
+        ("mode=-&level=error", "/s/"),
     ):
         assert shown(query) == {f"{BASE}{path}"}, query
-    assert shown("mode=-&level=error") == {f"{BASE}/s/"}
     assert shown("mode=process") == set()
     [row] = lists.exported("finding/export/?mode=live")
     assert row["Details"] == "404"
     assert row["How"] == "fetched over HTTP"
     assert row["What to do"] == known()[kinds.FAILS].fix
-    pk = Finding.objects.get(row="313").pk
-    assert "leave the session out of the URL" in text(f"finding/{pk}/change/")
-
-
-def test_every_label_of_a_finding_is_translated(findings: None, settings: Any) -> None:
     row = Finding.objects.get(row="313")
+    fix = "leave the session out of the URL"
+    assert fix in text(f"finding/{row.pk}/change/")
+    lists.test_no_list_offers_to_count_each_filter("finding")
     lists.are_translated(settings, [row])
-
-
-def test_the_list_of_findings_offers_to_count_no_filter(admin_client: Client) -> None:
-    lists.test_no_list_offers_to_count_each_filter(admin_client, "finding")
 
 
 def test_what_the_audit_before_did_not_find_is_new(findings: None) -> None:

@@ -37,9 +37,7 @@ def checked(settings: Any, given: dict[str, Any]) -> list[str]:
         {**FOLDER, "OPTIONS": {"prefix": "{hots}/"}},
     ],
 )
-def test_what_no_storage_can_do_is_refused(
-    settings: Any, publish: dict[str, Any]
-) -> None:
+def test_what_no_storage_can_do_is_refused(settings: Any, publish: Any) -> None:
     assert checked(settings, {"PUBLISH": publish}) == ["E001"]
 
 

@@ -38,6 +38,7 @@ from tests.testapp.models import Article
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
 Listen = Callable[[Callable[..., object]], None]
+Heard = list[list[str]]
 
 
 @pytest.fixture
@@ -55,10 +56,10 @@ def listen() -> Iterator[Listen]:
 
 
 @pytest.fixture
-def heard(listen: Listen, settings: Any) -> list[list[str]]:
+def heard(listen: Listen, settings: Any) -> Heard:
     """The tags of each signal."""
     use(settings)
-    found: list[list[str]] = []
+    found: Heard = []
 
     def receiver(tags: list[str], urls: list[str], **given: Any) -> None:
         twins = [f"{BASE}/{tag}" for tag in tags]
@@ -71,7 +72,7 @@ def heard(listen: Listen, settings: Any) -> list[list[str]]:
     return found
 
 
-def began(heard: list[list[str]], register: Register, **sections: type) -> list[str]:
+def began(heard: Heard, register: Register, **sections: type) -> list[str]:
     """Build and announce 25 articles in sections; return the tags of that."""
     for name, sitemap in sections.items():
         register(name, sitemap)
@@ -83,7 +84,7 @@ def began(heard: list[list[str]], register: Register, **sections: type) -> list[
 
 
 @pytest.fixture
-def site(heard: list[list[str]], register: Register) -> list[list[str]]:
+def site(heard: Heard, register: Register) -> Heard:
     """Three pages of a section, built and announced; returns what is heard of it."""
     first = began(heard, register, small=Small)
     assert first == sorted([*ALL, *INDEXES])
@@ -104,9 +105,7 @@ def rename(position: int, slug: str = "other") -> None:
 # What is announced
 
 
-def test_all_documents_are_announced_once_by_whoever_builds_them(
-    site: list[list[str]],
-) -> None:
+def test_all_documents_are_announced_once_by_whoever_builds_them(site: Heard) -> None:
     run_command("build_sitemaps")
     run_command("ping_sitemaps")
     assert documents.announce_documents() is None
@@ -117,7 +116,7 @@ def test_all_documents_are_announced_once_by_whoever_builds_them(
     "work", [background.work, lambda: run_command("ping_sitemaps")]
 )
 def test_a_change_is_announced_for_its_page_and_the_indexes(
-    site: list[list[str]], work: Callable[[], object]
+    site: Heard, work: Callable[[], object]
 ) -> None:
     rename(15)
     work()
@@ -127,7 +126,7 @@ def test_a_change_is_announced_for_its_page_and_the_indexes(
 
 
 def test_what_a_request_has_rebuilt_is_announced_if_it_has_other_bytes(
-    site: list[list[str]], client: Client
+    site: Heard, client: Client
 ) -> None:
     Page.objects.update(verified_at=0)
     before = Page.objects.get(number=2).read_at
@@ -142,13 +141,13 @@ def test_what_a_request_has_rebuilt_is_announced_if_it_has_other_bytes(
 
 
 @pytest.fixture
-def one(heard: list[list[str]], register: Register) -> list[list[str]]:
+def one(heard: Heard, register: Register) -> Heard:
     """A section of one page, built and announced; returns what is heard of it."""
     began(heard, register, article=ArticleSitemap)
     return heard
 
 
-def test_one_file_is_announced_with_its_page(one: list[list[str]]) -> None:
+def test_one_file_is_announced_with_its_page(one: Heard) -> None:
     Article.objects.latest("pk").save()
     background.work()
     assert one == [], "it lists what it listed before"
@@ -157,9 +156,7 @@ def test_one_file_is_announced_with_its_page(one: list[list[str]]) -> None:
     assert one == [["sitemap-article-1.xml", "sitemap-article.xml", "sitemap.xml"]]
 
 
-def test_what_is_gone_is_announced_once(
-    heard: list[list[str]], register: Register
-) -> None:
+def test_what_is_gone_is_announced_once(heard: Heard, register: Register) -> None:
     class Few(PagesSitemap):
         limit = 1
 
@@ -176,7 +173,7 @@ def test_what_is_gone_is_announced_once(
     assert not AnnouncedDocument.objects.filter(document__in=gone).exists()
 
 
-def test_what_cannot_be_had_now_is_not_gone(one: list[list[str]]) -> None:
+def test_what_cannot_be_had_now_is_not_gone(one: Heard) -> None:
     PageFile.objects.all().delete()
     Page.objects.update(claimed_by="another", claimed_until=time.time() + 60)
     assert Client().get("/sitemap.xml").status_code == 503
@@ -212,7 +209,7 @@ def test_nothing_is_asked_where_nobody_listens(settings: Any, register: Any) -> 
 
 
 def test_signals_are_bounded_and_two_processes_do_not_announce_the_same(
-    site: list[list[str]], monkeypatch: pytest.MonkeyPatch
+    site: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(documents, "DOCUMENTS_AT_ONCE", 2)
     AnnouncedDocument.objects.all().delete()
@@ -227,7 +224,7 @@ def test_signals_are_bounded_and_two_processes_do_not_announce_the_same(
 
 
 def test_a_receiver_that_raises_hears_of_it_again(
-    site: list[list[str]], listen: Listen, caplog: Any
+    site: Heard, listen: Listen, caplog: Any
 ) -> None:
     answers = [LookupError("the cache is away")]
 
@@ -254,7 +251,7 @@ def test_a_receiver_that_raises_hears_of_it_again(
 
 
 def test_what_a_killed_process_was_sending_is_sent_again(
-    site: list[list[str]], listen: Listen
+    site: Heard, listen: Listen
 ) -> None:
     def killed(**kwargs: Any) -> None:
         assert not connection.in_atomic_block
@@ -310,9 +307,7 @@ def test_a_webhook_hears_of_documents_only_and_later_if_it_failed(
 # In the background
 
 
-def test_behind_a_cache_changed_pages_do_not_wait_for_requests(
-    site: list[list[str]],
-) -> None:
+def test_behind_a_cache_changed_pages_do_not_wait_for_requests(site: Heard) -> None:
     version = Page.objects.get(number=2).version
     rename(15)
     background.notify_all()

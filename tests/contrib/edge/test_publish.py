@@ -186,9 +186,7 @@ def test_pages_by_position_are_put_as_they_are_built_then(
     assert (folder / "sitemap.xml").read_bytes() == before
 
 
-def test_a_second_run_puts_nothing_and_a_further_one_what_changed_or_was_lost(
-    folder: Path,
-) -> None:
+def test_a_second_run_puts_only_what_changed_or_was_lost(folder: Path) -> None:
     begin(25)
     writes = Troubled.writes
     with CaptureQueriesContext(connection) as queries:
@@ -292,9 +290,7 @@ def test_a_full_disk_leaves_no_half_file_and_is_said_until_there_is_room(
     assert urls(in_folder(folder)) == expected()
 
 
-def test_a_put_that_was_cut_off_is_done_again_though_the_page_is_as_before(
-    folder: Path,
-) -> None:
+def test_a_put_that_was_cut_off_is_done_again_for_the_same_page(folder: Path) -> None:
     """The killed process had put another version, and nobody knows."""
     begin(5)
 
@@ -322,9 +318,7 @@ def test_a_put_that_was_cut_off_is_done_again_though_the_page_is_as_before(
     assert [file.name for file in folder.glob("*.part")] == ["film.part"]
 
 
-def test_the_index_waits_for_pages_that_were_never_built(
-    folder: Path, register: Register
-) -> None:
+def test_the_index_waits_for_unbuilt_pages(folder: Path, register: Register) -> None:
     begin(25)
     before = (folder / "sitemap.xml").read_bytes()
     register("note", ArticleSitemap)
@@ -387,9 +381,7 @@ def test_what_no_index_names_is_deleted_a_day_later(folder: Path, use: Use) -> N
 # Forms and places
 
 
-def test_gzipped_files_have_their_ending_wherever_they_are_named(
-    folder: Path, use: Use
-) -> None:
+def test_gzipped_files_have_their_ending_wherever_named(folder: Path, use: Use) -> None:
     options = {"gzip": "file", "prefix": "maps/{host}/"}
     use(options=options, FORMATS={"text": {"robots": True}})
     insert(*range(25))
@@ -427,9 +419,7 @@ def test_robots_txt_and_keys_are_put_where_the_project_serves_them(
     assert published_files().get(name="robots.txt").gone_since > 0
 
 
-def test_a_storage_that_does_not_replace_files_says_so(
-    use: Use, register: Register
-) -> None:
+def test_a_storage_that_replaces_no_files_says_so(use: Use, register: Register) -> None:
     use(storage={"BACKEND": "django.core.files.storage.InMemoryStorage"})
     register("article", Articles)
     insert(1)

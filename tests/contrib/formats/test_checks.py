@@ -20,9 +20,7 @@ def of(number: str) -> list[Found]:
     return [one for one in found() if one[0] == number]
 
 
-def test_an_llms_txt_without_a_section_is_named(
-    settings: Any, register: Register
-) -> None:
+def test_llms_txt_without_a_section_is_named(settings: Any, register: Register) -> None:
     register("article", ArticleSitemap)
     settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "LLMS": {"title": "Example"}}
     [(_, text, hint)] = of("W051")
@@ -79,9 +77,7 @@ def test_each_wrong_fails_by_its_id(
 
 
 @pytest.mark.django_db
-def test_one_site_with_a_title_is_enough_for_llms_txt(
-    settings: Any, register: Register
-) -> None:
+def test_one_site_with_a_title_is_enough(settings: Any, register: Register) -> None:
     register("article", ArticleSitemap)
     blog = {"BASE_URL": "https://blog.example.com"}
     blog["URLCONF"] = "tests.support.blog_urls"

@@ -26,9 +26,7 @@ def engine(hub: FakeWebSubHub, *feeds: str) -> WebSub:
     return WebSub(alias="it", feeds=given, hub=hub.url, timeout=5.0)
 
 
-def test_several_feeds_are_published_by_one_request(
-    hub: FakeWebSubHub, site: FakeSite
-) -> None:
+def test_feeds_are_published_by_one_request(hub: FakeWebSubHub, site: FakeSite) -> None:
     urls = [f"{site.origin}/{name}.atom" for name in ("a", "b")]
     site.pages |= {url.removeprefix(site.origin): feed(url, hub.url) for url in urls}
     answer = asking.submit(engine(hub), Batch(origin=site.origin, urls=urls))

@@ -84,9 +84,7 @@ def counted(
 # What it shows
 
 
-def test_sections_are_shown_with_their_sums_and_their_growth_in_a_week(
-    register: Any,
-) -> None:
+def test_sections_are_shown_with_their_sums_and_their_growth(register: Any) -> None:
     """Of each section whose number was known then, and of these together."""
     register("unbuilt", Small)
     known = {
@@ -309,9 +307,7 @@ def is_strict(html: str) -> None:
     assert set(" ".join(found("//@aria-labelledby | //@for")).split()) <= set(ids)
 
 
-def test_no_day_flattens_a_chart_and_its_numbers_are_those_of_svg(
-    settings: Any,
-) -> None:
+def test_no_day_flattens_a_chart_and_numbers_are_those_of_svg(settings: Any) -> None:
     for age, number in enumerate([12, 9, 6_213, 0, 15, 8]):
         counted("submissions", "one", number, ago=age, outcome="accepted")
     html = text("")

@@ -127,9 +127,7 @@ def test_each_state_is_shown_and_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text("page/").count('class="sitemaps-due"') == 2
 
 
-def test_a_page_shows_how_many_urls_repeat_and_its_problems_escaped(
-    register: Any,
-) -> None:
+def test_a_page_shows_how_many_urls_repeat_and_its_problems(register: Any) -> None:
     register("article", Titled)
     for title in ("/a/", "/b/", "/a/", "/a/"):
         articles(1, title=title)

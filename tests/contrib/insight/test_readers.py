@@ -53,9 +53,7 @@ def days() -> dict[tuple[str, str], int]:
     return {row[:2]: row[2] for row in found.values_list("name", "outcome", "number")}
 
 
-def test_crawlers_and_other_clients_are_counted(
-    register: Register, client: Client
-) -> None:
+def test_crawlers_and_other_clients_are_counted(register: Any, client: Client) -> None:
     register("news", News)
     Article.objects.create(slug="a")
     first = client.get(PAGE, HTTP_USER_AGENT=GOOGLE)

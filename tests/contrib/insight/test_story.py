@@ -209,9 +209,7 @@ def test_rows_are_looked_for_only_where_an_index_begins_with_the_column() -> Non
     assert found == {"pk", "indexed", "constrained", "together", "unique", "own"}
 
 
-def test_a_url_is_listed_once_its_page_is_built_and_until_that_is_lost(
-    note: Note,
-) -> None:
+def test_a_url_is_listed_from_its_build_until_its_page_is_lost(note: Note) -> None:
     Note.objects.create(number=2)
     assert "not yet: it qualifies, and" in story("/en/notes/2/")
     Note.objects.all().delete()
@@ -345,9 +343,7 @@ def test_it_says_why_a_url_without_a_row_is_not_listed(register: Any) -> None:
     assert "of section some" not in shown
 
 
-def test_a_url_that_moved_is_not_said_to_be_listed_for_long(
-    note: Note, register: Any
-) -> None:
+def test_a_url_that_moved_is_not_listed_for_long(note: Note, register: Any) -> None:
     Note.objects.filter(pk=note.pk).update(number=2)
     shown = story("/en/notes/1/")
     assert "But no row has it any more: its page will be built again" in shown
@@ -362,9 +358,7 @@ def test_a_url_that_moved_is_not_said_to_be_listed_for_long(
     assert "Listed since" not in story("/about/")
 
 
-def test_what_waits_is_not_due_now_also_on_another_host(
-    settings: Any,
-) -> None:
+def test_what_waits_is_not_due_now_also_on_another_host(settings: Any) -> None:
     use(settings, one="Few")
     happened("/a/")
     gate.pass_on()

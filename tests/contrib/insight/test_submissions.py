@@ -175,9 +175,7 @@ def test_what_was_rejected_or_failed_is_retried(settings: Any) -> None:
     assert EngineState.objects.get().paused_until == later_today, "nothing is retried"
 
 
-def test_a_retry_waits_for_the_interval_since_the_url_was_accepted(
-    settings: Any,
-) -> None:
+def test_a_retry_waits_for_the_interval_since_it_was_accepted(settings: Any) -> None:
     engine = use(settings, one="Scripted")
     engine.bad.add(f"{BASE}/a/")
     happened("/a/")
