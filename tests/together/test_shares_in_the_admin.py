@@ -51,7 +51,7 @@ def test_the_admin_shows_it_to_those_who_may_see_it(google: FakeInspection) -> N
         listed = text(f"inspection/?{query}")
         assert listed.count('class="field-address"') == count, query
     assert text("inspection/export/?state=lost").count("\r\n") == 13
-    assert "sitemaps-indexed" not in text("", staff())
+    assert "sitemaps-indexed" not in staff().get("/admin/sitemaps_plus/").text
 
 
 def test_the_admin_shows_why_nothing_is_inspected(google: Any, settings: Any) -> None:

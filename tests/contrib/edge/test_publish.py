@@ -329,34 +329,29 @@ def test_the_index_waits_for_unbuilt_pages(folder: Path, register: Register) -> 
     assert run().errors == []
 
 
-def test_a_process_at_a_time_publishes_when_it_is_due(folder: Path) -> None:
+def test_a_process_at_a_time_publishes_and_one_too_slow_is_not_believed(
+    folder: Path,
+) -> None:
     insert(1)
     build()
     others: list[Published | None] = []
-    Troubled.plan = staticmethod(
-        lambda write: others.append(publish(site(), at_once=True))
-    )
-    assert publish(site()) is not None
-    assert set(others) == {None}
-    assert publish(site()) is None, "not due"
-    Publisher.objects.update(claimed_until=1)
-    assert publish(site()) is not None
-
-
-def test_whoever_was_too_slow_for_the_lease_is_not_believed(folder: Path) -> None:
-    insert(1)
-    build()
 
     def taken(write: int) -> None:
         Publisher.objects.update(claimed_by="another")
 
     Troubled.plan = staticmethod(taken)
     assert run().is_cut_short
-    Troubled.plan = staticmethod(lambda write: None)
     assert not published_files().exclude(digest="").exists()
-    Publisher.objects.update(claimed_by="")
-    run()
+    Publisher.objects.update(claimed_by="", claimed_until=1)
+    Troubled.plan = staticmethod(
+        lambda write: others.append(publish(site(), at_once=True))
+    )
+    assert publish(site()) is not None
+    assert set(others) == {None}
+    assert publish(site()) is None, "not due"
     assert urls(in_folder(folder)) == expected()
+    Publisher.objects.update(claimed_until=1)
+    assert publish(site()) is not None
 
 
 def test_what_no_index_names_is_deleted_a_day_later(folder: Path, use: Use) -> None:

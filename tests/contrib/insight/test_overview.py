@@ -60,25 +60,16 @@ def index(client: Client | None = None) -> str:
 
 def crawled(name: str, count: int, document: str = "sitemap.xml") -> None:
     now = time.time()
-    Read.objects.create(
-        document=document,
-        crawler=name,
-        full=count,
-        unchanged=2 * count,
-        first_at=now - 9000,
-        last_at=now - 500,
-    )
+    counts = {"crawler": name, "full": count, "unchanged": 2 * count}
+    times = {"first_at": now - 9000, "last_at": now - 500}
+    Read.objects.create(document=document, **counts, **times)
 
 
-def counted(
-    topic: str, name: str, number: int, *, ago: int = 0, outcome: str = ""
-) -> None:
+def counted(topic: str, name: str, count: int, ago: int = 0, outcome: str = "") -> None:
     """Have something counted on a day, so many days ago."""
-    DailyCount.objects.create(
-        day=lately.today() - dt.timedelta(days=ago),
-        **{"topic": topic, "name": name, "outcome": outcome},
-        number=number,
-    )
+    day = lately.today() - dt.timedelta(days=ago)
+    given = {"topic": topic, "name": name, "outcome": outcome}
+    DailyCount.objects.create(**given, day=day, number=count)
 
 
 # What it shows

@@ -94,11 +94,21 @@ def act(path: str, action: str, rows: Any, client: Client | None = None) -> str:
 
 
 @pytest.mark.usefixtures("built")
-def test_each_state_is_shown_and_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_state_is_shown_and_found_in_each_language(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    for settings.LANGUAGE_CODE, words in (
+        ("de", ["Abschnitt", "Seiten"]),
+        ("fr", ["Section", "à jour"]),
+        ("en", ["fresh"]),
+    ):
+        run_command("build_sitemaps", "article")
+        page = text("page/")
+        assert page.count('class="sitemaps-fresh"') == 3
+        assert [word for word in words if word not in page] == []
     # Filters find what lies beyond the rows that a list counts.
     monkeypatch.setattr(display, "MOST", 1)
     first, second, third = Page.objects.order_by("number")[:3]
-    assert text("page/").count('class="sitemaps-fresh"') == 3
     Page.objects.filter(pk=first.pk).update(error="Too <bad>")
     Page.objects.filter(pk=second.pk).update(verified_at=0)
     given = {"created": True, "at": time.time() - 1000, "page": third.number}
@@ -115,12 +125,12 @@ def test_each_state_is_shown_and_found(monkeypatch: pytest.MonkeyPatch) -> None:
         assert f">{word}</strong>" in found
     assert "https://www.example.com/sitemap-article-1.xml" in shown
     sections = text("section/")
-    for words in (
+    for said in (
         "3 pages: 1 with waiting changes, 1 due for a routine check, 0 not built yet,",
         "1 in error. 1 change has waited for more than 15 minutes for its page to be",
         "Built for each request, because",
     ):
-        assert words in sections
+        assert said in sections
     Change.objects.all().delete()
     assert "0 changes have waited" in text("section/")
     Section.objects.update(key="another")

@@ -69,10 +69,6 @@ def test_each_state_is_shown_and_found_with_its_reasons(told: Any) -> None:
     EngineState.objects.update(problem="")
     with override_settings(DEBUG=True):
         assert "DEBUG is on" in shown_of("pending")
-
-
-def test_what_was_sent_a_moment_ago_says_why_it_waits(told: Any) -> None:
-    EngineState.objects.update(paused_until=0)
     happened("/fine/")
     gate.pass_on()
     for state, waits in (("pending", True), ("accepted", False)):
