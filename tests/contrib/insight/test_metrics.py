@@ -11,7 +11,7 @@ from django_sitemaps_plus.contrib.insight.metrics import Metrics, metrics
 from django_sitemaps_plus.health.alerts import alerts, errors
 from django_sitemaps_plus.models import Change, Section, Submission
 from tests.health import test_alerts as wrongs
-from tests.support.helpers import ArticleSitemap, PagesSitemap
+from tests.support.helpers import ArticleSitemap, PagesSitemap, Small
 from tests.support.outbox_world import BASE, happened, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -98,6 +98,7 @@ def test_a_section_that_is_not_known_has_no_number(sound: None, register: Any) -
     for name in ("more", "article"):
         register(name, PagesSitemap)
         assert metrics().unbuilt_pages == 0
+    register("article", Small)
     for name in ("z-last", "a-first"):
         register(name, type("Broken", (ArticleSitemap,), {"items": items}))
         assert metrics().unbuilt_pages is None
