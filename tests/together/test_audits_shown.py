@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from django_sitemaps_plus.contrib.audit.models import Audit, Finding
 from django_sitemaps_plus.db import digest_of
@@ -23,41 +22,43 @@ pytestmark = pytest.mark.django_db(databases=["default", "other"])
 site = overview.site
 
 
-def test_the_last_audit_is_shown(site: Any, admin_client: Client) -> None:
-    shown = overview.index(admin_client)
-    assert "No audit was run yet." in shown
+def audited(**values: Any) -> Audit:
+    """Store an audit that began now."""
     now = time.time()
+    return Audit.objects.create(**{"started_at": now, "finished_at": now, **values})
+
+
+def test_the_last_audit_is_shown_and_a_strict_policy_forbids_nothing(site: Any) -> None:
+    assert "No audit was run yet." in overview.index()
+    sections = {"article": [25, 0], "static": [2, 0]}
     counts = {"sitemaps_plus.A031": {"article": 3}, "sitemaps_plus.A017": {"static": 1}}
-    Audit.objects.create(
-        started_at=now,
-        finished_at=now - 90,
-        sections={"article": [25, 0], "static": [2, 0]},
-        counts=counts,
-    )
-    shown = overview.index(admin_client)
-    assert (
-        "static found 3 errors: lastmods in the future. Seen: what is listed" in shown
-    )
-    assert "article, static what is listed 1 minute ago 3 errors, 1 warning" in shown
-    assert "lastmods in the future error 3 article" in shown
-    html = text(admin_client, "")
+    audited(finished_at=time.time() - 90, sections=sections, counts=counts)
+    html = text("")
+    shown = overview.words(html)
+    for said in (
+        "static found 3 errors: lastmods in the future. Seen: what is listed",
+        "article, static what is listed 1 minute ago 3 errors, 1 warning",
+        "lastmods in the future error 3 article",
+    ):
+        assert said in shown
     assert "finding/?kind=sitemaps_plus.A031" in html
+    overview.is_strict(text("finding/"))
 
 
-def test_a_strict_policy_forbids_nothing_of_the_findings(
-    site: Any, admin_client: Client
-) -> None:
-    overview.is_strict(text(admin_client, "finding/"))
-
-
-def test_a_story_has_what_was_found(register: Any, admin_client: Client) -> None:
+def test_a_story_has_what_was_found_and_what_audits_looked_at(register: Any) -> None:
     register("notes", Notes)
     Note.objects.create(number=1)
     run_command("build_sitemaps")
-    url, now = "/en/notes/1/", time.time()
-    audit = Audit.objects.create(
-        started_at=now, finished_at=now, sections={"notes": [1, 0]}
-    )
+    UrlChange.objects.all().delete()
+    url = "/en/notes/1/"
+    assert "Not audited since it was listed" in story(url)
+    for fetched, count, said in (
+        ("", 0, "Only its entry was audited. It was not fetched."),
+        ("live", 3, "3 of 10 URLs of its section were fetched, maybe not this one."),
+        ("live", 10, "Its entry and its response were audited."),
+    ):
+        audit = audited(fetched=fetched, sections={"notes": [10, count]})
+        assert said in story(url)
     Finding.objects.create(
         audit=audit,
         kind="sitemaps_plus.A031",
@@ -68,29 +69,7 @@ def test_a_story_has_what_was_found(register: Any, admin_client: Client) -> None
         text="lastmod is tomorrow",
     )
     found = "lastmods in the future · lastmod is tomorrow sitemaps_plus.A031 error"
-    assert found in story(admin_client, url)
-
-
-def test_it_says_what_audits_looked_at(register: Any, admin_client: Client) -> None:
-    register("notes", Notes)
-    Note.objects.create(number=1)
-    run_command("build_sitemaps")
-    UrlChange.objects.all().delete()
-    url = "/en/notes/1/"
-    assert "Not audited since it was listed" in story(admin_client, url)
-    now = time.time()
-    for fetched, count, said in (
-        ("", 0, "Only its entry was audited. It was not fetched."),
-        ("live", 3, "3 of 10 URLs of its section were fetched, maybe not this one."),
-        ("live", 10, "Its entry and its response were audited."),
-    ):
-        Audit.objects.create(
-            started_at=now,
-            finished_at=now,
-            fetched=fetched,
-            sections={"notes": [10, count]},
-        )
-        assert said in story(admin_client, url)
+    assert found in story(url)
     happened(url, section="notes", kind=UrlChange.Kind.ADDED, at=time.time() + 1)
-    assert "Not audited since it was listed" in story(admin_client, url)
-    assert "Audits only read what is listed." in story(admin_client, "/nothing/")
+    assert "Not audited since it was listed" in story(url)
+    assert "Audits only read what is listed." in story("/nothing/")

@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from django_sitemaps_plus.contrib.audit.kinds import known
 from django_sitemaps_plus.contrib.audit.models import Audit, Finding
@@ -31,13 +30,10 @@ def audited(*findings: Finding, section: str = "article", **values: Any) -> None
     counts: dict[str, dict[str, int]] = {}
     for one in findings:
         counts.setdefault(one.kind, {})[one.section] = 1
-    fetched = 9 if values.get("fetched") else 0
+    sections = {section: [9, 9 if values.get("fetched") else 0]}
     now = time.time()
-    sections = {section: [9, fetched]}
-    audit = Audit(started_at=now, finished_at=now, sections=sections, counts=counts)
-    for name, value in values.items():
-        setattr(audit, name, value)
-    store(audit, findings)
+    given = {"sections": sections, "counts": counts, **values}
+    store(Audit(started_at=now, finished_at=now, **given), findings)
 
 
 @pytest.fixture
@@ -53,16 +49,14 @@ def findings(register: Any, settings: Any) -> None:
     audited(found(kinds.SHARED, "/both/", section="other"), section="other")
 
 
-def shown(client: Client, query: str = "") -> set[str]:
-    return {row["URL"] for row in lists.exported(client, f"finding/export/?{query}")}
+def shown(query: str = "") -> set[str]:
+    return {row["URL"] for row in lists.exported(f"finding/export/?{query}")}
 
 
-def test_findings_are_those_of_the_newest_audits_and_filtered(
-    findings: None, admin_client: Client
-) -> None:
+def test_those_of_the_newest_audits_are_listed(findings: None, settings: Any) -> None:
     every = {f"{BASE}{path}" for path in ("/gone/", "/s/", "/both/")}
-    assert shown(admin_client) == every
-    page = text(admin_client, "finding/")
+    assert shown() == every
+    page = text("finding/")
     for path in ("/gone/", "/s/", "/both/"):
         assert f'href="{BASE}{path}"' in page
     assert "/corrected/" not in page
@@ -73,43 +67,31 @@ def test_findings_are_those_of_the_newest_audits_and_filtered(
         ("mode=live", "/gone/"),
         ("q=/gone/", "/gone/"),
         (f"q={BASE.removeprefix('https://')}/gone/%23top", "/gone/"),
+        ("mode=-&level=error", "/s/"),
     ):
-        assert shown(admin_client, query) == {f"{BASE}{path}"}, query
-    assert shown(admin_client, "mode=-&level=error") == {f"{BASE}/s/"}
-    assert shown(admin_client, "mode=process") == set()
-    [row] = lists.exported(admin_client, "finding/export/?mode=live")
+        assert shown(query) == {f"{BASE}{path}"}, query
+    assert shown("mode=process") == set()
+    [row] = lists.exported("finding/export/?mode=live")
     assert row["Details"] == "404"
     assert row["How"] == "fetched over HTTP"
     assert row["What to do"] == known()[kinds.FAILS].fix
-    pk = Finding.objects.get(row="313").pk
-    assert "leave the session out of the URL" in text(
-        admin_client, f"finding/{pk}/change/"
-    )
-
-
-def test_every_label_of_a_finding_is_translated(
-    findings: None, admin_client: Client, settings: Any
-) -> None:
     row = Finding.objects.get(row="313")
-    lists.are_translated(admin_client, settings, [row])
+    fix = "leave the session out of the URL"
+    assert fix in text(f"finding/{row.pk}/change/")
+    lists.test_no_list_offers_to_count_each_filter("finding")
+    lists.are_translated(settings, [row])
 
 
-def test_the_list_of_findings_offers_to_count_no_filter(admin_client: Client) -> None:
-    lists.test_no_list_offers_to_count_each_filter(admin_client, "finding")
-
-
-def test_what_the_audit_before_did_not_find_is_new(
-    findings: None, admin_client: Client
-) -> None:
+def test_what_the_audit_before_did_not_find_is_new(findings: None) -> None:
     # Only the second audit of article looked at what the first one did.
-    assert shown(admin_client, "new=True") == {f"{BASE}/s/"}
-    assert "1 new" in words(text(admin_client, ""))
-    page = words(text(admin_client, "finding/?new=True"))
+    assert shown("new=True") == {f"{BASE}/s/"}
+    assert "1 new" in words(text(""))
+    page = words(text("finding/?new=True"))
     assert "URLs with a session id new since the last audit" in page
     audited(found(kinds.SESSION, "/s/"))
-    assert shown(admin_client, "new=True") == set()
+    assert shown("new=True") == set()
     # A sample did not look at all: what was found before it is not new after it.
     audited(fetched="live", urls=20, fetched_urls=9)
     fails = found(kinds.FAILS, "/gone/", page="article-1"), found(kinds.FAILS, "/new/")
     audited(*fails, fetched="live", urls=9, fetched_urls=9)
-    assert shown(admin_client, "new=True") == {f"{BASE}/new/"}
+    assert shown("new=True") == {f"{BASE}/new/"}

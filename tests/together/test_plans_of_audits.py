@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client, RequestFactory
+from django.test import RequestFactory
 
 from django_sitemaps_plus.contrib.audit.models import Audit
 from django_sitemaps_plus.contrib.insight.admin.overview import overview
@@ -37,14 +37,12 @@ def audits(settings: Any, register: Any) -> None:
     analyze(Audit._meta.db_table)
 
 
-def test_the_index_and_a_story_read_audits_by_indexes(
-    audits: None, admin_client: Client
-) -> None:
+def test_the_index_and_a_story_read_audits_by_indexes(audits: None) -> None:
     request = RequestFactory().get("/")
     request.user = User(is_superuser=True, is_active=True)
     with statements(Audit._meta.db_table) as found:
         overview(request)
-        story(admin_client, f"{BASE}/17/")
+        story(f"{BASE}/17/")
     check(found, 2, [Audit])
 
 

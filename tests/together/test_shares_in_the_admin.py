@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from django_sitemaps_plus.contrib.webmasters import shares
 from django_sitemaps_plus.contrib.webmasters.models import Inspection
-from tests.contrib.insight.test_pages import staff
+from tests.contrib.insight.test_pages import staff, text
+from tests.contrib.insight.test_story import page_of
 from tests.contrib.webmasters.inspected import BASE, google, options, store, urls_of
 from tests.contrib.webmasters.test_shares import said
 from tests.support.fakes.inspection import FakeInspection
@@ -19,86 +19,74 @@ __all__ = ["google"]
 
 pytestmark = pytest.mark.django_db
 
+LINK = "https://search.google.com/search-console/inspect?resource_id=x&id=y"
 
-def test_the_admin_shows_it_to_those_who_may_see_it(
-    google: FakeInspection, admin_client: Client
-) -> None:
+
+def test_the_admin_shows_it_to_those_who_may_see_it(google: FakeInspection) -> None:
     store("about", urls_of("about", 9_000))
     said(40)
-    link = "https://search.google.com/search-console/inspect?resource_id=x&id=y"
     reason = "Crawled - currently not indexed <b>"
-    said(12, 40, verdict="NEUTRAL", former_verdict="PASS", reason=reason, link=link)
+    said(12, 40, verdict="NEUTRAL", former_verdict="PASS", reason=reason, link=LINK)
     said(1_500, 60, crawled_at=1.0, lastmod=2.0)
-    html = admin_client.get("/admin/sitemaps_plus/").content.decode()
-    assert "99 % (98 to 100)" in html
-    assert 'state=uncrawled">1,500</a>' in html
-    crawled = (
-        "?of=about&amp;state=not&amp;reason=Crawled+-+currently+not+indexed+%3Cb%3E"
-    )
-    assert (
-        f'{crawled}">12&nbsp;<span lang="en">Crawled - currently not indexed &lt;b&gt;'
-        in html
-    )
-    assert 'href="https://search.google.com/search-console/inspect?resource' in html
+    html = text("")
     address = "/admin/sitemaps_plus_webmasters/inspection/"
-    assert f'href="{address}?of=about&amp;state=lost">12</a>' in html
-    listed = admin_client.get(f"{address}?of=about&state=lost").content.decode()
-    assert listed.count('class="field-address"') == 12
-    said(
-        1, 5_000, verdict="NEUTRAL", reason="Duplicate", canonical="https://a.example/"
-    )
-    for query, count in (
-        (crawled, 12),
-        ("?reason=Duplicate", 1),
-        ("?canonical=https%3A%2F%2Fa.example%2F", 1),
+    crawled = "of=about&state=not&reason=Crawled+-+currently+not+indexed+%3Cb%3E"
+    more = crawled.replace("&", "&amp;")
+    for shown in (
+        "99 % (98 to 100)",
+        'state=uncrawled">1,500</a>',
+        f'?{more}">12&nbsp;<span lang="en">Crawled - currently not indexed &lt;b&gt;',
+        'href="https://search.google.com/search-console/inspect?resource',
+        f'href="{address}?of=about&amp;state=lost">12</a>',
     ):
-        page = f"{address}{query.replace('&amp;', '&')}"
-        listed = admin_client.get(page).content.decode()
+        assert shown in html
+    other = {"reason": "Duplicate", "canonical": "https://a.example/"}
+    said(1, 5_000, verdict="NEUTRAL", **other)
+    for query, count in (
+        ("of=about&state=lost", 12),
+        (crawled, 12),
+        ("reason=Duplicate", 1),
+        ("canonical=https%3A%2F%2Fa.example%2F", 1),
+    ):
+        listed = text(f"inspection/?{query}")
         assert listed.count('class="field-address"') == count, query
-    export = admin_client.get(f"{address}export/?state=lost").content.decode()
-    assert export.count("\r\n") == 13
-    html = staff().get("/admin/sitemaps_plus/").content.decode()
-    assert "sitemaps-indexed" not in html
+    assert text("inspection/export/?state=lost").count("\r\n") == 13
+    assert "sitemaps-indexed" not in staff().get("/admin/sitemaps_plus/").text
 
 
-def test_the_admin_shows_why_nothing_is_inspected(
-    google: FakeInspection, settings: Any, admin_client: Client
-) -> None:
-    settings.SITEMAPS_PLUS = {
-        **settings.SITEMAPS_PLUS,
-        "ENGINES": options(google, site="https://shop.example.com/"),
-    }
-    html = admin_client.get("/admin/sitemaps_plus/").content.decode()
-    assert "https://www.example.com is not part of the property https://shop" in html
+def test_the_admin_shows_why_nothing_is_inspected(google: Any, settings: Any) -> None:
+    given = {"ENGINES": options(google, site="https://shop.example.com/")}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **given}
+    assert "https://www.example.com is not part of the property https://shop" in text(
+        ""
+    )
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "INSPECTIONS": 0}
-    html = admin_client.get("/admin/sitemaps_plus/").content.decode()
-    assert "sitemaps-indexed" not in html
+    assert "sitemaps-indexed" not in text("")
 
 
-def test_the_story_of_a_url_has_the_newest_answer_of_google(
-    google: FakeInspection, admin_client: Client
-) -> None:
+def test_a_story_has_the_newest_answer_of_google(google: FakeInspection) -> None:
     url = f"{BASE}/about/1/"
-    link = "https://search.google.com/search-console/inspect?resource_id=x&id=y"
     said(1, 1, verdict="NEUTRAL", reason="Duplicate", canonical=f"{BASE}/other/")
-    Inspection.objects.update(link=link, crawled_at=1_700_000_000, obstacle="NOINDEX")
-    story = "/admin/sitemaps_plus/urlchange/story/"
-    html = admin_client.get(story, {"url": url}).content.decode()
-    assert "<dd>not indexed" in html
-    assert "Duplicate (NOINDEX)" in html
-    assert f'href="{BASE}/other/"' in html
-    assert "2023" in html
-    assert f'href="{link.replace("&", "&amp;")}"' in html
-    html = admin_client.get(story, {"url": f"{BASE}/about/2/"}).content.decode()
+    Inspection.objects.update(link=LINK, crawled_at=1_700_000_000, obstacle="NOINDEX")
+    html = page_of(url)
+    for shown in (
+        "<dd>not indexed",
+        "Duplicate (NOINDEX)",
+        f'href="{BASE}/other/"',
+        "2023",
+        f'href="{LINK.replace("&", "&amp;")}"',
+    ):
+        assert shown in html
+    html = page_of(f"{BASE}/about/2/")
     assert "Not inspected. Of a large section" in html
     assert "id=https%3A%2F%2Fwww.example.com%2Fabout%2F2%2F" in html
-    html = staff("view_urlchange").get(story, {"url": url}).content.decode()
+    html = page_of(url, staff("view_urlchange"))
     assert "What happened to it" in html
     assert "Duplicate" not in html
 
 
 def test_the_section_that_is_indexed_worst_comes_first(
-    google: FakeInspection, register: Any
+    google: Any, register: Any
 ) -> None:
     store("about", urls_of("about", 100))
     for name, indexed in (("a", 3), ("z", 1), ("m", 2)):

@@ -26,38 +26,29 @@ def checked(settings: Any, given: dict[str, Any]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "publish",
-    [
-        {"OPTIONS": {}},
-        {**FOLDER, "OPTIONS": {"gzip": True}},
-        {**FOLDER, "OPTIONS": {"every": 0}},
-        {**FOLDER, "OPTIONS": {"prefix": "/maps"}},
-        {**FOLDER, "OPTIONS": {"prefx": "maps"}},
-        {**FOLDER, "OPTIONS": {"prefix": "{hots}/"}},
-    ],
-)
-def test_what_no_storage_can_do_is_refused(
-    settings: Any, publish: dict[str, Any]
-) -> None:
-    assert checked(settings, {"PUBLISH": publish}) == ["E001"]
+def test_what_no_storage_can_do_is_refused(settings: Any) -> None:
+    assert checked(settings, {"PUBLISH": {"OPTIONS": {}}}) == ["E001"]
+    for options in (
+        {"gzip": True},
+        {"every": 0},
+        {"prefix": "/maps"},
+        {"prefx": "maps"},
+        {"prefix": "{hots}/"},
+    ):
+        publish = {**FOLDER, "OPTIONS": options}
+        assert checked(settings, {"PUBLISH": publish}) == ["E001"], options
 
 
-@pytest.mark.parametrize(
-    ("tags", "problem"),
-    [
+def test_headers_that_no_cache_reads_are_refused(settings: Any) -> None:
+    for tags, problem in (
         ("Cache-Tag", "must be a list, not 'Cache-Tag'."),
         (["Cache-Tags"], "has 'Cache-Tags'. Did you mean 'Cache-Tag'?"),
         ([7], "is [7]; use a list of texts."),
-    ],
-)
-def test_headers_that_no_cache_reads_are_refused(
-    settings: Any, tags: Any, problem: str
-) -> None:
-    settings.SITEMAPS_PLUS = {"CACHE_TAGS": tags}
-    _, err, code = run_command("check", "--tag", "sitemaps_plus")
-    assert f"SITEMAPS_PLUS['CACHE_TAGS'] {problem}" in err
-    assert code == 1
+    ):
+        settings.SITEMAPS_PLUS = {"CACHE_TAGS": tags}
+        _, err, code = run_command("check", "--tag", "sitemaps_plus")
+        assert f"SITEMAPS_PLUS['CACHE_TAGS'] {problem}" in err
+        assert code == 1
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ from tests.testapp.models import Article
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
 
 Listen = Callable[[Callable[..., object]], None]
+Heard = list[list[str]]
 
 
 @pytest.fixture
@@ -55,10 +56,10 @@ def listen() -> Iterator[Listen]:
 
 
 @pytest.fixture
-def heard(listen: Listen, settings: Any) -> list[list[str]]:
+def heard(listen: Listen, settings: Any) -> Heard:
     """The tags of each signal."""
     use(settings)
-    found: list[list[str]] = []
+    found: Heard = []
 
     def receiver(tags: list[str], urls: list[str], **given: Any) -> None:
         twins = [f"{BASE}/{tag}" for tag in tags]
@@ -71,13 +72,22 @@ def heard(listen: Listen, settings: Any) -> list[list[str]]:
     return found
 
 
-@pytest.fixture
-def site(heard: list[list[str]], register: Register) -> list[list[str]]:
-    """Three pages of a section, built and announced; returns what is heard of it."""
-    register("small", Small)
+def began(heard: Heard, register: Register, **sections: type) -> list[str]:
+    """Build and announce 25 articles in sections; return the tags of that."""
+    for name, sitemap in sections.items():
+        register(name, sitemap)
     articles(25)
-    run_command("build_sitemaps")
+    assert run_command("build_sitemaps")[2] == 0
+    (first,) = heard
     heard.clear()
+    return first
+
+
+@pytest.fixture
+def site(heard: Heard, register: Register) -> Heard:
+    """Three pages of a section, built and announced; returns what is heard of it."""
+    first = began(heard, register, small=Small)
+    assert first == sorted([*ALL, *INDEXES])
     return heard
 
 
@@ -95,24 +105,18 @@ def rename(position: int, slug: str = "other") -> None:
 # What is announced
 
 
-def test_all_documents_are_announced_once_by_whoever_builds_them(
-    heard: list[list[str]], register: Register
-) -> None:
-    register("small", Small)
-    articles(25)
-    assert run_command("build_sitemaps")[2] == 0
-    assert heard == [sorted([*ALL, *INDEXES])]
+def test_all_documents_are_announced_once_by_whoever_builds_them(site: Heard) -> None:
     run_command("build_sitemaps")
     run_command("ping_sitemaps")
     assert documents.announce_documents() is None
-    assert len(heard) == 1
+    assert site == []
 
 
 @pytest.mark.parametrize(
     "work", [background.work, lambda: run_command("ping_sitemaps")]
 )
 def test_a_change_is_announced_for_its_page_and_the_indexes(
-    site: list[list[str]], work: Callable[[], object]
+    site: Heard, work: Callable[[], object]
 ) -> None:
     rename(15)
     work()
@@ -121,9 +125,14 @@ def test_a_change_is_announced_for_its_page_and_the_indexes(
     assert len(site) == 1
 
 
-def test_what_a_request_has_rebuilt_is_announced(
-    site: list[list[str]], client: Client
+def test_what_a_request_has_rebuilt_is_announced_if_it_has_other_bytes(
+    site: Heard, client: Client
 ) -> None:
+    Page.objects.update(verified_at=0)
+    before = Page.objects.get(number=2).read_at
+    client.get("/sitemap-small-2.xml")
+    assert Page.objects.get(number=2).read_at > before
+    documents.announce_documents()
     rename(15)
     client.get("/sitemap-small-2.xml")
     assert site == []
@@ -131,28 +140,14 @@ def test_what_a_request_has_rebuilt_is_announced(
     assert site == [["sitemap-small-2.xml", *INDEXES]]
 
 
-def test_a_page_that_was_rebuilt_with_the_same_bytes_is_not_announced(
-    site: list[list[str]], client: Client
-) -> None:
-    Page.objects.update(verified_at=0)
-    before = Page.objects.get(number=2).read_at
-    client.get("/sitemap-small-2.xml")
-    assert Page.objects.get(number=2).read_at > before
-    documents.announce_documents()
-    assert site == []
-
-
 @pytest.fixture
-def one(heard: list[list[str]], register: Register) -> list[list[str]]:
+def one(heard: Heard, register: Register) -> Heard:
     """A section of one page, built and announced; returns what is heard of it."""
-    register("article", ArticleSitemap)
-    articles(3)
-    run_command("build_sitemaps")
-    heard.clear()
+    began(heard, register, article=ArticleSitemap)
     return heard
 
 
-def test_one_file_is_announced_with_its_page(one: list[list[str]]) -> None:
+def test_one_file_is_announced_with_its_page(one: Heard) -> None:
     Article.objects.latest("pk").save()
     background.work()
     assert one == [], "it lists what it listed before"
@@ -161,17 +156,11 @@ def test_one_file_is_announced_with_its_page(one: list[list[str]]) -> None:
     assert one == [["sitemap-article-1.xml", "sitemap-article.xml", "sitemap.xml"]]
 
 
-def test_what_is_gone_is_announced_once(
-    heard: list[list[str]], register: Register
-) -> None:
+def test_what_is_gone_is_announced_once(heard: Heard, register: Register) -> None:
     class Few(PagesSitemap):
         limit = 1
 
-    register("few", Few)
-    register("article", ArticleSitemap)
-    articles(1)
-    run_command("build_sitemaps")
-    heard.clear()
+    began(heard, register, few=Few, article=ArticleSitemap)
     Few.names = ("home",)
     documents.announce_documents()
     assert heard == [["sitemap-few-2.xml", "sitemap-few.xml", "sitemap.xml"]]
@@ -184,7 +173,7 @@ def test_what_is_gone_is_announced_once(
     assert not AnnouncedDocument.objects.filter(document__in=gone).exists()
 
 
-def test_what_cannot_be_had_now_is_not_gone(one: list[list[str]]) -> None:
+def test_what_cannot_be_had_now_is_not_gone(one: Heard) -> None:
     PageFile.objects.all().delete()
     Page.objects.update(claimed_by="another", claimed_until=time.time() + 60)
     assert Client().get("/sitemap.xml").status_code == 503
@@ -219,18 +208,23 @@ def test_nothing_is_asked_where_nobody_listens(settings: Any, register: Any) -> 
     assert len(queries) == 0
 
 
-def test_signals_are_bounded(
-    site: list[list[str]], monkeypatch: pytest.MonkeyPatch
+def test_signals_are_bounded_and_two_processes_do_not_announce_the_same(
+    site: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(documents, "DOCUMENTS_AT_ONCE", 2)
     AnnouncedDocument.objects.all().delete()
     assert documents.announce_documents(lambda: bool(site)) == 0.0
     assert documents.announce_documents() is None
     assert [len(tags) for tags in site] == [2, 2, 1]
+    site.clear()
+    monkeypatch.setattr(documents, "DOCUMENTS_AT_ONCE", 1)
+    AnnouncedDocument.objects.all().delete()
+    at_once(2, lambda _: documents.announce_documents())
+    assert sorted(site) == [[tag] for tag in sorted([*ALL, *INDEXES])]
 
 
 def test_a_receiver_that_raises_hears_of_it_again(
-    site: list[list[str]], listen: Listen, caplog: Any
+    site: Heard, listen: Listen, caplog: Any
 ) -> None:
     answers = [LookupError("the cache is away")]
 
@@ -257,7 +251,7 @@ def test_a_receiver_that_raises_hears_of_it_again(
 
 
 def test_what_a_killed_process_was_sending_is_sent_again(
-    site: list[list[str]], listen: Listen
+    site: Heard, listen: Listen
 ) -> None:
     def killed(**kwargs: Any) -> None:
         assert not connection.in_atomic_block
@@ -275,63 +269,45 @@ def test_what_a_killed_process_was_sending_is_sent_again(
     assert site == [["sitemap-small-2.xml", *INDEXES]] * 2
 
 
-def test_two_processes_do_not_announce_the_same(
-    site: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(documents, "DOCUMENTS_AT_ONCE", 1)
-    AnnouncedDocument.objects.all().delete()
-    at_once(2, lambda _: documents.announce_documents())
-    assert sorted(site) == [[tag] for tag in sorted([*ALL, *INDEXES])]
-
-
 # Webhooks
 
 
-@pytest.fixture
-def hook(settings: Any, register: Register) -> Iterator[FakeWebhook]:
-    """A webhook that takes documents, and has heard of all."""
-    with FakeWebhook("0123456789abcdef") as server:
-        options = {"url": server.url, "secret": server.secret, "interval": 0}
+def test_a_webhook_hears_of_documents_only_and_later_if_it_failed(
+    settings: Any, register: Register
+) -> None:
+    changed = ["sitemap-small-2.xml", *INDEXES]
+    register("small", Small)
+    articles(25)
+    with FakeWebhook("0123456789abcdef") as hook:
+        options = {"url": hook.url, "secret": hook.secret, "interval": 0}
         path = "django_sitemaps_plus.engines.webhook.Webhook"
         use(settings, hook=(path, {**options, "events": ["documents"]}))
-        register("small", Small)
-        articles(25)
         run_command("build_sitemaps")
         background.work()
-        assert sorted(server.received[0]["tags"]) == sorted([*ALL, *INDEXES])
-        server.received.clear()
-        yield server
-
-
-def test_a_webhook_hears_of_documents_only(hook: FakeWebhook) -> None:
-    rename(15)
-    background.work()
-    (told,) = hook.received
-    assert sorted(told.pop("tags")) == ["sitemap-small-2.xml", *INDEXES]
-    assert f"{BASE}/sitemap-small-2.xml.gz" in told.pop("documents")
-    assert told == {
-        "site": BASE,
-        **{kind: [] for kind in ("added", "changed", "removed", "requested")},
-    }
-
-
-def test_a_webhook_that_failed_hears_of_documents_later(hook: FakeWebhook) -> None:
-    hook.fault = reply(503)
-    rename(15)
-    background.work()
-    hook.fault = None
-    later(1000)
-    background.work()
-    (told,) = hook.received
-    assert sorted(told["tags"]) == ["sitemap-small-2.xml", *INDEXES]
+        assert sorted(hook.received[0]["tags"]) == sorted([*ALL, *INDEXES])
+        hook.received.clear()
+        rename(15)
+        background.work()
+        (told,) = hook.received
+        assert sorted(told.pop("tags")) == changed
+        assert f"{BASE}/sitemap-small-2.xml.gz" in told.pop("documents")
+        kinds = ("added", "changed", "removed", "requested")
+        assert told == {"site": BASE, **{kind: [] for kind in kinds}}
+        hook.received.clear()
+        hook.fault = reply(503)
+        rename(15, "another")
+        background.work()
+        hook.fault = None
+        later(1000)
+        background.work()
+        (told,) = hook.received
+        assert sorted(told["tags"]) == changed
 
 
 # In the background
 
 
-def test_behind_a_cache_changed_pages_do_not_wait_for_requests(
-    site: list[list[str]],
-) -> None:
+def test_behind_a_cache_changed_pages_do_not_wait_for_requests(site: Heard) -> None:
     version = Page.objects.get(number=2).version
     rename(15)
     background.notify_all()

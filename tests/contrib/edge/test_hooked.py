@@ -34,19 +34,15 @@ def heard() -> Any:
     documents_changed.disconnect(receiver)
 
 
-def test_a_document_of_an_app_is_announced(heard: list[list[str]]) -> None:
+@pytest.mark.parametrize("fault", [app.breaks, app.asks_in_vain, lambda: None])
+@pytest.mark.costly
+def test_a_document_of_an_app_is_announced_and_not_removed_because_it_fails(
+    heard: list[list[str]], fault: Any
+) -> None:
     documents.announce_documents()
     (site,) = app.given["documents"][-1]
     assert site.url("/") == "https://www.example.com/"
     assert [tags for tags in heard if "hooked.xml" in tags]
-
-
-@pytest.mark.parametrize("fault", [app.breaks, app.asks_in_vain, lambda: None])
-@pytest.mark.costly
-def test_a_document_is_not_taken_for_removed_because_a_hook_fails(
-    heard: list[list[str]], fault: Any
-) -> None:
-    documents.announce_documents()
     heard.clear()
     app.instead["documents"] = fault
     with pytest.raises(HookError, match=r"The hook 'documents' of tests\.hooked"):

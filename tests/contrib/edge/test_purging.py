@@ -53,32 +53,44 @@ def send() -> list[Exception]:
     return raised
 
 
-class Cloudflare(FakeServer):
-    """Purges up to 100 tags of a zone in a request."""
+class Service(FakeServer):
+    """Purges what a request with the key names, at one address."""
+
+    header, value, address = "", "", ""
 
     def answer(self, request: Request) -> Reply:
-        if request.headers.get("authorization") != f"Bearer {KEY}":
+        if not request.headers.get(self.header, "").startswith(self.value):
             return Reply(status=403)
-        if (request.method, request.path) != ("POST", "/zones/z1/purge_cache"):
+        if (request.method, request.path) != ("POST", self.address):
             return Reply(status=404)
+        return self.purge(request)
+
+    def purge(self, request: Request) -> Reply:
+        raise NotImplementedError
+
+
+class Cloudflare(Service):
+    """Purges up to 100 tags of a zone in a request."""
+
+    header, value = "authorization", f"Bearer {KEY}"
+    address = "/zones/z1/purge_cache"
+
+    def purge(self, request: Request) -> Reply:
         if request.headers.get("content-type") != "application/json":
             return Reply(status=415)
         given = json.loads(request.body)
-        good = set(given) == {"tags"} and 0 < len(given["tags"]) <= 100
-        good = good and all(
-            re.fullmatch(r"[!-+\--~]{1,1024}", t) for t in given["tags"]
-        )
+        tags = given.pop("tags")
+        good = given == {} and 0 < len(tags) <= 100
+        good = good and all(re.fullmatch(r"[!-+\--~]{1,1024}", tag) for tag in tags)
         return Reply(status=200 if good else 400, body=b'{"success": true}')
 
 
-class Fastly(FakeServer):
+class Fastly(Service):
     """Purges up to 256 keys of a service in a request."""
 
-    def answer(self, request: Request) -> Reply:
-        if request.headers.get("fastly-key") != KEY:
-            return Reply(status=401)
-        if (request.method, request.path) != ("POST", "/service/s1/purge"):
-            return Reply(status=404)
+    header, value, address = "fastly-key", KEY, "/service/s1/purge"
+
+    def purge(self, request: Request) -> Reply:
         keys = request.headers.get("surrogate-key", "").split(" ")
         good = len(keys) <= 256 and all(re.fullmatch("[!-~]{1,1024}", k) for k in keys)
         return Reply(status=200 if good else 400)
@@ -87,24 +99,18 @@ class Fastly(FakeServer):
 AWS = "{http://cloudfront.amazonaws.com/doc/2020-05-31/}"
 
 
-class CloudFront(FakeServer):
+class CloudFront(Service):
     """Invalidates paths, as many as their number says, of requests that are signed."""
 
-    def answer(self, request: Request) -> Reply:
-        signed = f"AWS4-HMAC-SHA256 Credential={KEY}/"
-        if not request.headers.get("authorization", "").startswith(signed):
-            return Reply(status=403)
-        path = "/2020-05-31/distribution/E1/invalidation"
-        if (request.method, request.path) != ("POST", path):
-            return Reply(status=404)
+    header, value = "authorization", f"AWS4-HMAC-SHA256 Credential={KEY}/"
+    address = "/2020-05-31/distribution/E1/invalidation"
+
+    def purge(self, request: Request) -> Reply:
         root = ElementTree.fromstring(request.body)  # noqa: S314 (our own)
         items = [item.text or "" for item in root.iterfind(f"*/{AWS}Items/{AWS}Path")]
         good = root.findtext(f"*/{AWS}Quantity") == str(len(items))
-        good = (
-            good
-            and len(items) <= 3_000
-            and bool(root.findtext(f"{AWS}CallerReference"))
-        )
+        good = good and len(items) <= 3_000
+        good = good and bool(root.findtext(f"{AWS}CallerReference"))
         good = good and all(re.fullmatch("/[!-~]*", item) for item in items)
         self.items = items
         body = f'<Invalidation xmlns="{AWS[1:-1]}"><Id>I1</Id></Invalidation>'.encode()
@@ -139,18 +145,20 @@ def test_cloudfront_invalidates_paths(
     connect: Connect, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.CLOUDFRONT_DISTRIBUTION = "E1"
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    monkeypatch.setenv("AWS_CONFIG_FILE", "none")
-    # Which of several it does not matter: CloudFront is global.
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    for name, value in {
+        "ACCESS_KEY_ID": KEY,
+        "SECRET_ACCESS_KEY": "secret",
+        "CONFIG_FILE": "none",
+        # Which of several it does not matter: CloudFront is global.
+        "DEFAULT_REGION": "us-east-1",
+        "MAX_ATTEMPTS": "1",
+    }.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
     with CloudFront() as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDFRONT", server.origin)
         connect("purge_cloudfront", "")
         assert send() == []
-        assert server.items == [
-            url.removeprefix("https://www.example.com") for url in URLS
-        ]
+        paths = [url.removeprefix("https://www.example.com") for url in URLS]
+        assert server.items == paths
         server.fault = reply(503)
         assert len(send()) == 1, "so that it comes again"

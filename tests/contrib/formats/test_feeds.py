@@ -20,13 +20,9 @@ TOMBSTONE = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
 HUB = "https://hub.example.org/?a=1&b=2"
 URL = "https://www.example.com/a?b=1&c='2'"
 MOMENT = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
-FEED = Feed(
-    url="https://www.example.com/sitemap.atom",
-    home="https://www.example.com/",
-    title="www.example.com",
-    updated=MOMENT,
-    hubs=[HUB],
-)
+HOME = "https://www.example.com/"
+ABOUT: dict[str, Any] = {"title": "www.example.com", "updated": MOMENT, "hubs": [HUB]}
+FEED = Feed(url=f"{HOME}sitemap.atom", home=HOME, **ABOUT)
 WRITERS = pytest.mark.parametrize("write", [atom, rss])
 
 
@@ -37,19 +33,14 @@ def read(text: str) -> Any:
     return found
 
 
-def href(feed: Any, rel: str) -> list[str]:
-    return [link.href for link in feed.links if link.rel == rel]
-
-
 @WRITERS
 def test_a_feed_says_what_it_is_and_which_hub_it_has(write: Any) -> None:
     found = read(write(FEED, []))
     assert found.version == ("atom10" if write is atom else "rss20")
     feed = found.feed
-    assert feed.title == "www.example.com"
-    assert feed.link == FEED.home
-    assert href(feed, "self") == [FEED.url]
-    assert href(feed, "hub") == [HUB]
+    assert (feed.title, feed.link) == (FEED.title, FEED.home)
+    hrefs = {(link.rel, link.href) for link in feed.links}
+    assert {("self", FEED.url), ("hub", HUB)} <= hrefs
     assert calendar.timegm(feed.updated_parsed) == MOMENT.timestamp()
 
 
@@ -90,14 +81,7 @@ def test_a_removed_entry_is_a_tombstone_in_atom_and_absent_in_rss() -> None:
 
 
 @WRITERS
-@pytest.mark.parametrize(
-    "entry",
-    [
-        FeedEntry(URL, "a\x00b", MOMENT),
-        FeedEntry(URL, " ", MOMENT),
-        FeedEntry("/a", "a", MOMENT),
-    ],
-)
-def test_what_no_feed_can_hold_is_refused(write: Any, entry: FeedEntry) -> None:
-    with pytest.raises(EntryError):
-        write(FEED, [entry])
+def test_what_no_feed_can_hold_is_refused(write: Any) -> None:
+    for url, title in ((URL, "a\x00b"), (URL, " "), ("/a", "a")):
+        with pytest.raises(EntryError):
+            write(FEED, [FeedEntry(url, title, MOMENT)])

@@ -14,21 +14,11 @@ from tests.support.linear_time import (
     takes_twice_as_long,
 )
 
+LINKS = ("<link ", "<link rel=", "<link/>", "<a:link rel='a a' href=''/>", "&a;", "<b>")
 #: What reads a text, what it may consist of, and the most characters.
 READERS: dict[str, tuple[Reads, tuple[str, ...], int]] = {
     "a feed": (lambda text: websub._links(text.encode()), TAGS, PAGE),
-    "a feed's links": (
-        lambda text: websub._links(f"<feed>{text}".encode()),
-        (
-            "<link ",
-            "<link rel=",
-            "<link/>",
-            "<a:link rel='a a' href=''/>",
-            "&a;",
-            "<b>",
-        ),
-        PAGE,
-    ),
+    "its links": (lambda text: websub._links(f"<feed>{text}".encode()), LINKS, PAGE),
 }
 
 

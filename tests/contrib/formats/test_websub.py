@@ -26,21 +26,14 @@ def engine(hub: FakeWebSubHub, *feeds: str) -> WebSub:
     return WebSub(alias="it", feeds=given, hub=hub.url, timeout=5.0)
 
 
-def test_several_feeds_are_published_by_one_request(
-    hub: FakeWebSubHub, site: FakeSite
-) -> None:
+def test_feeds_are_published_by_one_request(hub: FakeWebSubHub, site: FakeSite) -> None:
     urls = [f"{site.origin}/{name}.atom" for name in ("a", "b")]
-    for name, url in zip(("a", "b"), urls, strict=True):
-        site.pages[f"/{name}.atom"] = feed(url, hub.url)
+    site.pages |= {url.removeprefix(site.origin): feed(url, hub.url) for url in urls}
     answer = asking.submit(engine(hub), Batch(origin=site.origin, urls=urls))
     assert (answer.outcome, answer.status) == (Outcome.ACCEPTED, 204)
     assert hub.published == urls
     assert len(hub.requests) == 1
-
-
-def test_a_feed_that_the_hub_cannot_read_does_not_take_others_along(
-    hub: FakeWebSubHub, site: FakeSite
-) -> None:
+    # One that the hub cannot read does not take others along.
     batch = Batch(origin=site.origin, urls=[f"{site.origin}/none.atom"])
     answer = asking.submit(engine(hub), batch)
     assert (answer.outcome, answer.is_divisible) == (Outcome.REJECTED, True)
@@ -69,18 +62,14 @@ def test_the_check_says_what_a_feed_lacks(hub: FakeWebSubHub, site: FakeSite) ->
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"feeds": []},
-        {"feeds": "/feed.atom"},
-        {"feeds": ["feed.atom"]},
-        {"feeds": ["//other.example/feed"]},
-        {"feeds": ["/a b"]},
-        {"feeds": [7]},
-        {"feeds": ["/feed.atom"], "hub": "http://hub.example/"},
-        {"feeds": ["/feed.atom"], "sections": ["article"]},
-    ],
+    "feeds", [[], "/feed.atom", ["feed.atom"], ["//other.example/feed"], ["/a b"], [7]]
 )
-def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
+def test_impossible_feeds_are_refused(feeds: Any) -> None:
     with pytest.raises(OptionError):
-        WebSub(alias="it", **options)
+        WebSub(alias="it", feeds=feeds)
+
+
+@pytest.mark.parametrize("more", [{"hub": "http://hub.example/"}, {"sections": ["a"]}])
+def test_impossible_options_are_refused(more: dict[str, Any]) -> None:
+    with pytest.raises(OptionError):
+        WebSub(alias="it", feeds=["/feed.atom"], **more)

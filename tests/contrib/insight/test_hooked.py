@@ -6,12 +6,12 @@ import importlib
 from typing import Any
 
 import pytest
-from django.contrib import admin
-from django.test import Client
+from django.contrib.admin import ModelAdmin, site
 
 from django_sitemaps_plus.contrib.insight import admin as own_admin
 from django_sitemaps_plus.contrib.insight.metrics import metrics
 from django_sitemaps_plus.exceptions import HookError
+from tests.contrib.insight.test_pages import admin
 from tests.hooked import hooks as app
 from tests.support.helpers import ArticleSitemap
 from tests.support.hooked import hooked
@@ -35,11 +35,11 @@ def story_of_an_article() -> str:
     return f"{STORY}{slug}/"
 
 
-def test_an_app_adds_parts_to_the_pages_of_the_admin(admin_client: Client) -> None:
-    assert "The mirror is shown." in admin_client.get(FIRST).text
+def test_an_app_adds_parts_to_the_pages_of_the_admin() -> None:
+    assert "The mirror is shown." in admin().get(FIRST).text
     (page,) = app.given["panels"][-1]
     assert page.request.path == FIRST
-    assert "The mirror knows the URL." in admin_client.get(story_of_an_article()).text
+    assert "The mirror knows the URL." in admin().get(story_of_an_article()).text
     _, url, sections = app.given["stories"][-1]
     assert url.startswith("https://www.example.com/articles/")
     assert list(sections) == ["article"]
@@ -47,35 +47,31 @@ def test_an_app_adds_parts_to_the_pages_of_the_admin(admin_client: Client) -> No
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.costly
-def test_an_error_stands_in_the_place_of_the_part_of_an_app(
-    admin_client: Client, fault: Any
-) -> None:
+def test_an_error_stands_in_place_of_an_app_s_part(fault: Any) -> None:
     app.instead.update(panels=fault, stories=fault)
     for address in (FIRST, story_of_an_article()):
-        response = admin_client.get(address)
+        response = admin().get(address)
         assert response.status_code == 200
         assert "tests.hooked could not check" in response.text
 
 
 def test_an_app_adds_lists_of_rows() -> None:
-    class List(admin.ModelAdmin):
+    class List(ModelAdmin):
         """How an article is shown."""
 
     app.instead["admin_lists"] = lambda: [(ArticleSitemap.model, List)]
-    before = dict(admin.site._registry)
+    before = dict(site._registry)
     for model in [one for one in before if one._meta.label.startswith("sitemaps_plus")]:
-        admin.site.unregister(model)
+        site.unregister(model)
     try:
         importlib.reload(own_admin)
-        assert isinstance(admin.site._registry[ArticleSitemap.model], List)
+        assert isinstance(site._registry[ArticleSitemap.model], List)
         base, display = app.given["admin_lists"][-1]
-        assert (base.__name__, display.__name__) == (
-            f"{own_admin.__name__}.base",
-            f"{own_admin.__name__}.display",
-        )
+        own = own_admin.__name__
+        assert (base.__name__, display.__name__) == (f"{own}.base", f"{own}.display")
     finally:
-        admin.site._registry.clear()
-        admin.site._registry.update(before)
+        site._registry.clear()
+        site._registry.update(before)
 
 
 @pytest.mark.parametrize("fault", FAULTS)

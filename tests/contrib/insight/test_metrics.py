@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from django_sitemaps_plus.contrib.insight.metrics import Metrics, metrics
 from django_sitemaps_plus.health.alerts import alerts, errors
-from django_sitemaps_plus.models import Change, Page, Submission
+from django_sitemaps_plus.models import Change, Section, Submission
 from tests.health import test_alerts as wrongs
-from tests.support.helpers import ArticleSitemap, PagesSitemap
+from tests.support.helpers import ArticleSitemap, PagesSitemap, Small
 from tests.support.outbox_world import BASE, happened, use
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
@@ -50,7 +49,7 @@ def test_of_a_site_with_nothing_wrong_there_is_a_number_of_each(sound: None) -> 
 )
 @pytest.mark.costly
 def test_what_needs_attention_shows_in_the_numbers(
-    sound: None, settings: Any, plant: Callable[[Any], None], name: str, value: Any
+    sound: None, settings: Any, plant: wrongs.Plant, name: str, value: Any
 ) -> None:
     plant(settings)
     assert getattr(metrics(), name) == value
@@ -76,9 +75,7 @@ def test_everything_that_waits_is_counted_from_its_beginning(sound: None) -> Non
     assert (found.waiting, found.oldest_waiting_seconds) == (4, about(9000))
 
 
-def test_without_engines_only_what_is_to_be_rebuilt_waits(
-    sound: None, settings: Any
-) -> None:
+def test_without_engines_only_what_is_rebuilt_waits(sound: None, settings: Any) -> None:
     happened("/b/")
     wrongs.waits("one")
     wrongs.waits_for_long(None)
@@ -87,37 +84,26 @@ def test_without_engines_only_what_is_to_be_rebuilt_waits(
     assert (found.waiting, found.paused_engines) == (1, None)
 
 
-def test_of_several_sections_the_one_that_was_not_looked_at_counts(
-    sound: None, register: Any
-) -> None:
-    register("more", ArticleSitemap)
-    found = metrics()
-    assert found.unbuilt_pages is None
-    # Pages by position are built for each request.
-    register("more", PagesSitemap)
-    assert metrics().unbuilt_pages == 0
-    register("article", PagesSitemap)
-    assert metrics().unbuilt_pages == 0
-
-
-def test_a_section_whose_pages_are_not_all_known_has_no_number(sound: None) -> None:
-    section = Page.objects.get(number=1).section
-    section.filled = False
-    section.save()
-    assert metrics().unbuilt_pages is None
-    assert metrics().left_out_rows == 0
-
-
-@pytest.mark.parametrize("name", ["a-first", "z-last"])
-def test_a_section_that_cannot_be_used_has_no_number(
-    sound: None, register: Any, name: str
-) -> None:
+def test_a_section_that_is_not_known_has_no_number(sound: None, register: Any) -> None:
     def items(self: Any) -> Any:
         raise ValueError("Out of paper.")
 
-    register(name, type("Broken", (ArticleSitemap,), {"items": items}))
+    for is_filled, unbuilt in ((False, None), (True, 0)):
+        Section.objects.exclude(name="").update(filled=is_filled)
+        found = metrics()
+        assert (found.unbuilt_pages, found.left_out_rows) == (unbuilt, 0)
+    register("more", ArticleSitemap)
     assert metrics().unbuilt_pages is None
-    assert "Out of paper." in " ".join(one.text for one in errors(alerts()))
+    # Pages by position are built for each request.
+    for name in ("more", "article"):
+        register(name, PagesSitemap)
+        assert metrics().unbuilt_pages == 0
+    register("article", Small)
+    for name in ("z-last", "a-first"):
+        register(name, type("Broken", (ArticleSitemap,), {"items": items}))
+        assert metrics().unbuilt_pages is None
+        assert "Out of paper." in " ".join(one.text for one in errors(alerts()))
+        register(name, PagesSitemap)
 
 
 def test_no_section_is_not_a_site_with_nothing_wrong(settings: Any) -> None:

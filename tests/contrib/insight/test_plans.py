@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
-from django.test import Client, RequestFactory
+from django.test import RequestFactory
 
 from django_sitemaps_plus.contrib.insight.admin import base
 from django_sitemaps_plus.contrib.insight.admin.overview import overview
@@ -24,7 +24,7 @@ from django_sitemaps_plus.models import (
     UrlChange,
 )
 from django_sitemaps_plus.pagination import lately
-from tests.contrib.insight.test_pages import address
+from tests.contrib.insight.test_pages import address, admin, text
 from tests.contrib.insight.test_story import story
 from tests.support.helpers import ArticleSitemap
 from tests.support.ledger_kinds import VENDOR
@@ -39,6 +39,10 @@ ROWS = 600 if VENDOR == "sqlite" else 6_000
 MODELS = (Change, DailyCount, Page, Read, Submission, UrlChange)
 
 
+def of_url(url: str, column: str) -> dict[str, Any]:
+    return {column: url, "digest": digest_of(url)}
+
+
 @pytest.fixture
 def full(settings: Any) -> None:
     """Very much of this site, and as much of another one."""
@@ -49,39 +53,23 @@ def full(settings: Any) -> None:
     now, today = time.time(), lately.today()
     own = Section.objects.create(site="1", name="article")
     rows: list[Any] = [Page(section=own, number=n, position=n) for n in range(20)]
+    sent = {"state": "accepted", "sent_at": now}
+    due = {"state": "pending", "live": True, "due_at": now}
+    changed = {"kind": "changed", "queued_at": now}
     for number in range(ROWS):
-        url = f"/{number}/"
-        site = "1" if number % 3 else "other"
+        url, section = f"/{number}/", {"section": "article", "at": now}
+        site = {"site": "1" if number % 3 else "other"}
+        of_engine = {"engine": "one", "host": "www.example.com", "created_at": now}
+        of_engine |= sent if number % 50 else due
+        other = {"site": "other"}
+        read = {"document": url, "crawler": "bingbot", "first_at": now, "last_at": now}
         rows += [
-            Change(
-                site=f"other{number % 9}", section="article", key=f"[{number}]", at=now
-            ),
+            Change(**section, site=f"other{number % 9}", key=f"[{number}]"),
             Page(section=others[number % 20], number=number, position=number),
-            DailyCount(site="other", day=today, topic="reads", name=str(number)),
-            Read(
-                site="other", document=url, crawler="bingbot", first_at=now, last_at=now
-            ),
-            Submission(
-                site=site,
-                engine="one",
-                url=f"{BASE}{url}",
-                digest=digest_of(f"{BASE}{url}"),
-                host="www.example.com",
-                state="accepted" if number % 50 else "pending",
-                live=None if number % 50 else True,
-                due_at=None if number % 50 else now,
-                created_at=now,
-                sent_at=now if number % 50 else None,
-            ),
-            UrlChange(
-                site=site,
-                section="article",
-                kind="changed",
-                location=url,
-                digest=digest_of(url),
-                at=now,
-                queued_at=now,
-            ),
+            DailyCount(**other, day=today, topic="reads", name=str(number)),
+            Read(**other, **read),
+            Submission(**site, **of_engine, **of_url(BASE + url, "url")),
+            UrlChange(**site, **section, **changed, **of_url(url, "location")),
         ]
     for model in MODELS:
         some = [row for row in rows if type(row) is model]
@@ -102,56 +90,41 @@ def check(found: list[Statement], least: int, models: Any = MODELS) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "submission/?state__exact=failed",
-        "submission/?q=/17/",
-        f"submission/?day={YESTERDAY}",
-        "urlchange/?kind=removed",
-        "urlchange/?on_hold=yes",
-        f"urlchange/?day={YESTERDAY}",
-        "urlchange/?q=/17/",
-        "change/",
-        "change/?of=article",
-        "read/?crawler=-",
-        "read/?since=3600",
+        *("submission/?state__exact=failed", "submission/?q=/17/"),
+        *(f"submission/?day={YESTERDAY}", f"urlchange/?day={YESTERDAY}"),
+        *("urlchange/?kind=removed", "urlchange/?on_hold=yes", "urlchange/?q=/17/"),
+        *("change/", "change/?of=article", "read/?crawler=-", "read/?since=3600"),
     ],
 )
 @pytest.mark.costly
-def test_lists_read_by_indexes_whatever_their_filters(
-    full: None, admin_client: Client, register: Any, path: str
-) -> None:
+def test_lists_read_by_indexes(full: None, register: Any, path: str) -> None:
     """Of what matches few rows: else a scan ends at the rows that a list counts."""
     register("article", ArticleSitemap)
+    client = admin()
     with statements("sitemaps_plus_") as found:
-        admin_client.get(address(path))
+        client.get(address(path))
     check(found, 2)
 
 
 def test_what_is_new_is_counted_without_reading_what_is_old(
-    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Planners think that new rows lie everywhere, while they are the last ones."""
     monkeypatch.setattr(base, "MOST", 150)
-    now, old = time.time(), 6 * 86_400
+    old, given = 6 * 86_400, {"section": "article", "kind": "changed", "location": "/"}
+    first = time.time() - old
     UrlChange.objects.bulk_create(
-        UrlChange(
-            section="article",
-            kind="changed",
-            location="/",
-            at=now - old + old * n / ROWS,
-        )
-        for n in range(ROWS)
+        UrlChange(**given, at=first + old * n / ROWS) for n in range(ROWS)
     )
     analyze(UrlChange._meta.db_table)
     with statements("sitemaps_plus_urlchange") as found:
-        admin_client.get("/admin/sitemaps_plus/urlchange/?since=86400")
+        text("urlchange/?since=86400")
     check(found, 2)
     read = [touched(statement) for statement in found]
     assert all(number is None or number < ROWS / 10 for number in read), read
 
 
-def test_the_index_and_a_story_read_by_indexes(
-    full: None, admin_client: Client
-) -> None:
+def test_the_index_and_a_story_read_by_indexes(full: None) -> None:
     request = RequestFactory().get("/")
     request.user = User(is_superuser=True, is_active=True)
     with statements("sitemaps_plus_") as found:
@@ -162,13 +135,11 @@ def test_the_index_and_a_story_read_by_indexes(
         overview(request)
     assert found == [], "what may not be viewed is not read"
     with statements("sitemaps_plus_") as found:
-        story(admin_client, f"{BASE}/17/")
+        story(f"{BASE}/17/")
     check(found, 2)
 
 
-def test_the_numbers_for_monitoring_are_read_by_indexes(
-    full: None, register: Any
-) -> None:
+def test_the_numbers_are_read_by_indexes(full: None, register: Any) -> None:
     register("article", ArticleSitemap)
     Change.objects.create(section="article", key="[1]", at=time.time())
     with statements("sitemaps_plus_") as found:

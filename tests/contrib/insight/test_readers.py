@@ -12,7 +12,6 @@ from urllib.request import Request, urlopen
 import pytest
 from django.db import DatabaseError, connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps_plus.contrib.insight import history, readers
 from django_sitemaps_plus.contrib.insight.models import DailyCount, Read
@@ -24,7 +23,7 @@ from tests.conftest import Register
 from tests.delivery.conftest import keys, serve  # noqa: F401 (fixtures)
 from tests.storing.test_freshness import News
 from tests.support.helpers import later
-from tests.support.processes import within
+from tests.support.processes import at_once, within
 from tests.support.servers import SOON
 from tests.testapp.models import Article
 
@@ -54,9 +53,7 @@ def days() -> dict[tuple[str, str], int]:
     return {row[:2]: row[2] for row in found.values_list("name", "outcome", "number")}
 
 
-def test_crawlers_and_other_clients_are_counted(
-    register: Register, client: Client
-) -> None:
+def test_crawlers_and_other_clients_are_counted(register: Any, client: Client) -> None:
     register("news", News)
     Article.objects.create(slug="a")
     first = client.get(PAGE, HTTP_USER_AGENT=GOOGLE)
@@ -86,18 +83,22 @@ def test_crawlers_and_other_clients_are_counted(
     assert time.time() - 60 < row.first_at < row.last_at <= time.time()
 
 
-def test_it_is_stored_once_a_minute_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = ReaderCounts()
-    counts.count("/sitemap.xml", GOOGLE, 200)
-    with CaptureQueriesContext(connection) as queries:
+def test_it_is_stored_once_a_minute_at_most_and_not_by_a_process_without_a_thread(
+    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    """As that of a project's tests, which ends when these are over."""
+    counts, own = ReaderCounts(), BackgroundThread()
+    own.request_started()
+    for each in (counts, reader_counts):
+        each.count("/sitemap.xml", GOOGLE, 200)
+    with django_assert_num_queries(0):
         counts.store()
-    assert len(queries) == 0
+        own.stop()
     monkeypatch.setattr(readers, "STORED_EVERY", 0.0)
     counts.store()
     assert rows() == {("Googlebot", "sitemap.xml"): (1, 0)}
-    with CaptureQueriesContext(connection) as queries:
-        counts.store()
-    assert len(queries) == 0, "nothing was counted since"
+    with django_assert_num_queries(0):
+        counts.store()  # nothing was counted since
 
 
 def test_many_threads_and_processes_lose_no_count() -> None:
@@ -106,27 +107,21 @@ def test_many_threads_and_processes_lose_no_count() -> None:
 
     def work(thread: int) -> None:
         counts = ReaderCounts()
-        try:
-            for _ in range(turns):
-                for number in range(files):
-                    # Each in another order.
-                    page = (number * 7 + thread * 11) % files
-                    counts.count(f"/sitemap-a-{page}.xml", GOOGLE, 304)
-                    reader_counts.count(f"/sitemap-a-{page}.xml", GOOGLE, 200)
-                counts.store(at_once=True)
-                reader_counts.store(at_once=True)
-        finally:
-            connection.close()
+        for _ in range(turns):
+            for number in range(files):
+                # Each in another order.
+                page = (number * 7 + thread * 11) % files
+                counts.count(f"/sitemap-a-{page}.xml", GOOGLE, 304)
+                reader_counts.count(f"/sitemap-a-{page}.xml", GOOGLE, 200)
+            counts.store(at_once=True)
+            reader_counts.store(at_once=True)
 
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, range(threads)))
+    at_once(threads, work)
     reader_counts.store(at_once=True)
-    expected = threads * turns, threads * turns
-    assert set(rows().values()) == {expected}
-    assert len(rows()) == files
-    assert days() == {
-        ("Googlebot", status): threads * turns * files for status in ("200", "304")
-    }
+    each = threads * turns
+    pages = [("Googlebot", f"sitemap-a-{page}.xml") for page in range(files)]
+    assert rows() == dict.fromkeys(pages, (each, each))
+    assert days() == {("Googlebot", code): each * files for code in ("200", "304")}
 
 
 def test_what_the_database_refuses_is_stored_later(
@@ -189,16 +184,6 @@ def test_entries_are_counted_once_an_hour_and_old_counts_deleted(
     assert history.counts(1).get(topic="entries", name="news").number == 3
 
 
-def test_a_process_without_a_thread_stores_nothing_when_it_ends() -> None:
-    """As that of a project's tests, which ends when these are over."""
-    own = BackgroundThread()
-    own.request_started()
-    reader_counts.count("/sitemap.xml", GOOGLE, 200)
-    with CaptureQueriesContext(connection) as queries:
-        own.stop()
-    assert len(queries) == 0
-
-
 def read(port: int, path: str, agent: str) -> int:
     """Read a page from a real server."""
     request = Request(f"http://127.0.0.1:{port}{path}", headers={"User-Agent": agent})
@@ -207,17 +192,14 @@ def read(port: int, path: str, agent: str) -> int:
         return int(answer.status)
 
 
-GUNICORN = "-m gunicorn tests.support.server_app --bind 127.0.0.1:{port}"
-
-
 def test_servers_store_what_they_counted_also_when_they_end(
     serve: Any,  # noqa: F811 (the fixture)
 ) -> None:
-    command = f"{GUNICORN} --workers 2 --threads 4".split()
-    server = serve(command, {"contrib.insight.readers.STORED_EVERY": 0.5})
-    asked = [
-        (f"/sitemap-news-{n % 5 + 1}.xml", (GOOGLE, BING)[n % 2]) for n in range(60)
-    ]
+    command = "-m gunicorn tests.support.server_app --bind 127.0.0.1:{port}"
+    every = {"contrib.insight.readers.STORED_EVERY": 0.5}
+    server = serve(f"{command} --workers 2 --threads 4".split(), every)
+    agents = (GOOGLE, BING)
+    asked = [(f"/sitemap-news-{n % 5 + 1}.xml", agents[n % 2]) for n in range(60)]
     with ThreadPoolExecutor(8) as pool:
         statuses = pool.map(lambda one: read(server.port, *one), asked)
         assert set(statuses) == {200}

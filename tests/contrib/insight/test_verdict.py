@@ -6,11 +6,11 @@ import html
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from django_sitemaps_plus.models import Page
 from tests.building import test_damaged_rows as rows
 from tests.conftest import Register
+from tests.contrib.insight.test_pages import admin, text
 from tests.health import test_alerts as wrongs
 from tests.support.factories import articles
 from tests.support.helpers import run_command
@@ -19,49 +19,40 @@ from tests.support.outbox_world import use
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
 
-def red_in(client: Client) -> str:
+def red() -> str:
     """Return what is red on the app's index."""
-    page = html.unescape(client.get("/admin/sitemaps_plus/").content.decode())
-    red = page.split('<strong class="sitemaps-error">error</strong>')[1:]
-    return "".join(one.partition("<")[0] for one in red).replace("\xa0", " ")
+    sign = '<strong class="sitemaps-error">error</strong>'
+    found = html.unescape(text("")).replace("\xa0", " ").split(sign)[1:]
+    return "".join(one.partition("<")[0] for one in found)
 
 
-def test_of_a_site_with_nothing_wrong_nothing_is_red(
-    sound: None, admin_client: Client
-) -> None:
-    assert red_in(admin_client) == ""
-
-
-@pytest.mark.parametrize(("plant", "text"), wrongs.WRONGS)
+@pytest.mark.parametrize(("plant", "said"), wrongs.WRONGS)
 @pytest.mark.costly
 def test_each_wrong_is_red(
-    sound: None, admin_client: Client, settings: Any, plant: wrongs.Plant, text: str
+    sound: None, settings: Any, plant: wrongs.Plant, said: str
 ) -> None:
+    assert red() == ""
     plant(settings)
-    assert text in red_in(admin_client)
+    assert said in red()
 
 
 @pytest.mark.parametrize("what", rows.DAMAGE)
 @pytest.mark.costly
-def test_damaged_rows_are_shown(
-    admin_client: Client, register: Register, settings: Any, what: str
-) -> None:
+def test_damaged_rows_are_shown(register: Register, settings: Any, what: str) -> None:
     use(settings, one="Few")
     register("article", rows.Small)
     articles(15)
     run_command("build_sitemaps")
     rows.DAMAGE[what]()
+    client = admin()
     for path in ("", "page/", f"page/{Page.objects.all()[0].pk}/change/"):
-        answer = admin_client.get(f"/admin/sitemaps_plus/{path}")
+        answer = client.get(f"/admin/sitemaps_plus/{path}")
         assert answer.status_code == 200, path
 
 
-def test_a_page_whose_bytes_were_damaged_says_so(
-    sound: None, admin_client: Client
-) -> None:
+def test_a_page_whose_bytes_were_damaged_says_so(sound: None) -> None:
     wrongs.test_bytes_that_were_damaged_are_a_warning(None)
     page = Page.objects.get(number=1)
-    answer = admin_client.get(f"/admin/sitemaps_plus/page/{page.pk}/change/")
-    shown = html.unescape(answer.content.decode()).replace("\xa0", " ")
+    shown = html.unescape(text(f"page/{page.pk}/change/")).replace("\xa0", " ")
     label = "Stored bytes found missing or damaged:"
     assert "1 minute ago" in shown.split(label)[1][:300]
