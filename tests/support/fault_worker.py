@@ -15,11 +15,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
+
+from tests.support.processes import Spoken
 
 #: The section that all processes know.
 NAME = "faults"
@@ -28,17 +28,11 @@ LIMIT = 10
 NEW = 1_000
 
 
-class Workers:
+class Workers(Spoken):
     """The processes, as the test sees them."""
 
     def __init__(self, databases: dict[str, str], module: str = __name__) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", module, json.dumps({"databases": databases})],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=Path(__file__).parent.parent.parent,
-        )
+        super().__init__(module, {"databases": databases})
 
     def __call__(self, **command: Any) -> dict[str, Any]:
         """Run one command, and return its result."""
@@ -47,17 +41,8 @@ class Workers:
 
     def together(self, commands: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Run commands at the same time, and return their results in order."""
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        stdin.write(json.dumps(list(commands)) + "\n")
-        stdin.flush()
-        results: list[dict[str, Any]] = json.loads(stdout.readline())
+        results: list[dict[str, Any]] = self.ask(list(commands))
         return results
-
-    def close(self) -> None:
-        """End it."""
-        self._process.communicate()
 
 
 def section_class() -> type[Any]:

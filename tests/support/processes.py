@@ -46,6 +46,32 @@ def in_a_process(code: str, **settings: Any) -> subprocess.Popen[str]:
     )
 
 
+class Spoken:
+    """A process that runs a module, and answers each line of JSON by one."""
+
+    def __init__(self, module: str, told: Any) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, json.dumps(told)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+
+    def ask(self, command: Any) -> Any:
+        """Run one command, and return its result."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write(json.dumps(command) + "\n")
+        stdin.flush()
+        return json.loads(stdout.readline())
+
+    def close(self) -> None:
+        """End it."""
+        self._process.communicate()
+
+
 def within(seconds: float, true: Callable[[], bool]) -> bool:
     """Wait until something is true."""
     deadline, pause = time.monotonic() + seconds, 0.002

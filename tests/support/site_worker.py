@@ -13,38 +13,22 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from typing import Any
 
-from tests.support.processes import ROOT, given
+from tests.support.processes import Spoken, given
 
 
-class SiteProcess:
+class SiteProcess(Spoken):
     """The process, as the test sees it."""
 
     def __init__(self, site_id: int | None, *sections: str, **settings: Any) -> None:
-        told = {**given(**settings), "site_id": site_id, "sections": sections}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, json.dumps(told)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
+        told = {"site_id": site_id, "sections": sections}
+        super().__init__(__name__, {**given(**settings), **told})
 
     def __call__(self, do: str, **command: Any) -> Any:
         """Run one command, and return its result."""
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        stdin.write(json.dumps({"do": do, **command}) + "\n")
-        stdin.flush()
-        return json.loads(stdout.readline())
-
-    def close(self) -> None:
-        """End it."""
-        self._process.communicate()
+        return self.ask({"do": do, **command})
 
 
 def _register(names: list[str]) -> None:
