@@ -22,20 +22,15 @@ import django_sitemaps_plus
 from django_sitemaps_plus import Route, Sitemap, touch
 from django_sitemaps_plus.changes import hints, url_changes
 from django_sitemaps_plus.delivery import background, thread
-from django_sitemaps_plus.models import (
-    Change,
-    Section,
-    Submission,
-    UrlChange,
-)
+from django_sitemaps_plus.models import Change, Section, Submission, UrlChange
 from django_sitemaps_plus.sitemaps.registry import registry
 from django_sitemaps_plus.sitemaps.site import Site as SiteToWorkFor
 from tests.engines.setups import KEY
 from tests.support.fakes.indexnow import FakeIndexNow
-from tests.support.helpers import later, locations, run_command
+from tests.support.helpers import ArticleSitemap, later, locations, run_command
 from tests.support.outbox_world import BASE, use
 from tests.support.site_worker import SiteProcess
-from tests.testapp.models import Article, Note
+from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 committed = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -75,11 +70,17 @@ def unknown_sites(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def processes() -> Iterator[Processes]:
+def two_sites() -> Iterator[None]:
     Site.objects.all().delete()
     Site.objects.create(pk=1, domain="one.example.com", name="one")
     Site.objects.create(pk=2, domain="two.example.com", name="two")
     Site.objects.clear_cache()
+    yield
+    Site.objects.clear_cache()
+
+
+@pytest.fixture
+def processes(two_sites: None) -> Iterator[Processes]:
     with FakeIndexNow("api") as engine:
         engine.trust("one.example.com", KEY)
         engine.trust("two.example.com", KEY)
@@ -87,7 +88,6 @@ def processes() -> Iterator[Processes]:
         yield found
         found.one.close()
         found.two.close()
-    Site.objects.clear_cache()
 
 
 def of(origin: str, *slugs: str) -> list[str]:
@@ -95,15 +95,9 @@ def of(origin: str, *slugs: str) -> list[str]:
 
 
 @committed
-def test_two_processes_on_one_database_never_speak_for_each_other(
-    processes: Processes,
-) -> None:
-    one, two, heard, listed = (
-        processes.one,
-        processes.two,
-        processes.heard,
-        processes.listed,
-    )
+def test_two_processes_never_speak_for_each_other(processes: Processes) -> None:
+    one, two = processes.one, processes.two
+    heard, listed = processes.heard, processes.listed
     one("save", slugs=["a", "b"])
     # The other had no rows by then: nothing is new to it.
     assert heard(one) == of(ONE, "a", "b")
@@ -126,34 +120,12 @@ def test_two_processes_on_one_database_never_speak_for_each_other(
     # Pages are divided, for each by itself.
     many = [f"n{number:02}" for number in range(15)]
     one("save", slugs=many)
-    assert heard(one) == of(ONE, *many)
-    assert listed(one, "/sitemap.xml") == [
-        f"{ONE}/sitemap-article-{n}.xml" for n in (1, 2)
-    ]
-    assert heard(two) == of(TWO, *many)
-    assert listed(two, "/sitemap.xml") == [
-        f"{TWO}/sitemap-article-{n}.xml" for n in (1, 2)
-    ]
+    for process, origin in ((one, ONE), (two, TWO)):
+        assert heard(process) == of(origin, *many)
+        pages = [f"{origin}/sitemap-article-{n}.xml" for n in (1, 2)]
+        assert listed(process, "/sitemap.xml") == pages
     assert heard(one) == heard(two) == []
-    assert not Change.objects.exists()
-    rows = Section.objects.exclude(name="").order_by("site", "name")
-    assert list(rows.values_list("site", "name")) == [
-        ("1", "article"),
-        ("2", "article"),
-        ("2", "note"),
-    ]
-    urls = Submission.objects.values_list("site", "url")
-    assert {(site, url[:23]) for site, url in urls} == {("1", ONE), ("2", TWO)}
-
-
-@committed
-def test_a_section_that_only_the_other_site_has(processes: Processes) -> None:
-    one, two, heard, listed = (
-        processes.one,
-        processes.two,
-        processes.heard,
-        processes.listed,
-    )
+    # A section that only one of them has.
     two("note", number=1)
     assert heard(two) == [f"{TWO}/numbers/1/"]
     assert heard(one) == []
@@ -166,7 +138,11 @@ def test_a_section_that_only_the_other_site_has(processes: Processes) -> None:
     later(7200, "verified_at")
     assert listed(two, "/sitemap-note.xml") == [f"{TWO}/numbers/{n}/" for n in (1, 2)]
     assert heard(two) == [f"{TWO}/numbers/2/"]
-    assert Note.objects.count() == 2
+    rows = Section.objects.exclude(name="").order_by("site", "name")
+    found = [("1", "article"), ("2", "article"), ("2", "note")]
+    assert list(rows.values_list("site", "name")) == found
+    urls = Submission.objects.values_list("site", "url")
+    assert {(site, url[:23]) for site, url in urls} == {("1", ONE), ("2", TWO)}
 
 
 @committed
@@ -193,33 +169,23 @@ def test_a_save_reads_the_other_sites_once_in_a_while(
 
 
 @committed
-@pytest.mark.parametrize(
-    ("site_id", "others", "recorded", "statements"),
-    [
-        (None, [], [""], 2),
-        (1, [], ["1"], 3),
-        (1, ["1", "2", "3"], ["1", "2", "3"], 3),
-    ],
-)
 def test_a_save_is_recorded_for_every_site_by_one_statement(
-    settings: Any,
-    register: Any,
-    site_id: Any,
-    others: list[str],
-    recorded: list[str],
-    statements: int,
+    settings: Any, register: Any
 ) -> None:
-    settings.SITE_ID = site_id
     register("article", Articles)
-    for other in others:
-        Section.objects.create(site=other, name="article")
-        Section.objects.create(site=other, name="note")
-    with CaptureQueriesContext(connection) as queries:
-        made = Article.objects.create(slug="a")
-    # Those of the object, perhaps of the other sites, and of the changes.
-    assert len(queries) == statements
-    rows = Change.objects.order_by("site").values_list("site", "section", "key")
-    assert list(rows) == [(site, "article", f'["{made.pk}"]') for site in recorded]
+    for site_id, sites, count in ((None, [""], 2), (1, ["1"], 3), (1, [*"123"], 3)):
+        settings.SITE_ID = site_id
+        Section.objects.all().delete()
+        for other in sites if len(sites) > 1 else ():
+            Section.objects.create(site=other, name="article")
+            Section.objects.create(site=other, name="note")
+        with CaptureQueriesContext(connection) as queries:
+            made = Article.objects.create(slug="a")
+        # Those of the object, perhaps of the other sites, and of the changes.
+        assert len(queries) == count
+        rows = Change.objects.order_by("site").values_list("site", "section", "key")
+        assert list(rows) == [(site, "article", f'["{made.pk}"]') for site in sites]
+        Change.objects.all().delete()
 
 
 # One process for several hosts
@@ -233,10 +199,7 @@ class Posts(Sitemap):
         return Article.objects.filter(title="blog")
 
 
-class Articles(Sitemap):
-    model = Article
-    location = Route("article", slug=F("slug"))
-
+class Articles(ArticleSitemap):
     def items(self) -> Any:
         return Article.objects.exclude(title="blog")
 
@@ -249,13 +212,12 @@ def hosts(settings: Any, register: Any) -> Iterator[Any]:
     """A shop, and a blog on a host of its own, both with a section "article"."""
     settings.ALLOWED_HOSTS = ["www.example.com", "blog.example.com"]
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, "tests.support.blog_urls.ByHost"]
-    engine = use(settings, one=("Scripted", {"interval": 0}), SITES={"blog": BLOG})
     register("article", Articles)
-    registry.add("article", Posts, "blog")
-    registry.add("post", Posts, "blog")
-    yield engine
-    registry.remove("article", "blog")
-    registry.remove("post", "blog")
+    for name in ("article", "post"):
+        registry.add(name, Posts, "blog")
+    yield use(settings, one=("Scripted", {"interval": 0}), SITES={"blog": BLOG})
+    for name in ("article", "post"):
+        registry.remove(name, "blog")
 
 
 def ask(host: str, path: str) -> Any:
@@ -274,52 +236,46 @@ def test_two_hosts_of_one_project(hosts: Any) -> None:
     Article.objects.create(slug="sold")
     Article.objects.create(slug="told", title="blog")
     www, blog = "https://www.example.com", "https://blog.example.com"
-    assert submitted(hosts) == [
-        (www, [f"{www}/articles/sold/"]),
-        (blog, [f"{blog}/posts/told/"]),
-    ]
-    shown = ask("blog.example.com", "/sitemap-article-1.xml")
-    assert locations(shown) == [f"{blog}/posts/told/"]
-    assert (
-        locations(ask("blog.example.com", "/sitemap.xml"))
-        == [f"{blog}/posts/told/"] * 2
-    )
-    for path in ("/sitemap.xml", "/sitemap-article-1.xml"):
-        assert locations(ask("www.example.com", path)) == [f"{www}/articles/sold/"]
+    sold, told = [f"{www}/articles/sold/"], [f"{blog}/posts/told/"]
+    assert submitted(hosts) == [(www, sold), (blog, told)]
+    for host, path, found in (
+        ("blog.example.com", "/sitemap-article-1.xml", told),
+        ("blog.example.com", "/sitemap.xml", told * 2),
+        ("www.example.com", "/sitemap-article-1.xml", sold),
+        ("www.example.com", "/sitemap.xml", sold),
+    ):
+        assert locations(ask(host, path)) == found
     assert ask("www.example.com", "/sitemap-post-1.xml").status_code == 404
     robots = ask("blog.example.com", "/robots.txt").content.decode()
     assert f"Sitemap: {blog}/sitemap.xml" in robots
     # Moved from one to the other: removed there, added here.
-    sold = Article.objects.get(slug="sold")
-    sold.title = "blog"
-    sold.save()
-    [(origin, urls), *rest] = submitted(hosts)
-    assert (origin, urls) == (www, [f"{www}/articles/sold/"])
-    assert rest == [(blog, [f"{blog}/posts/sold/"])]
+    moved = Article.objects.get(slug="sold")
+    moved.title = "blog"
+    moved.save()
+    assert submitted(hosts) == [(www, sold), (blog, [f"{blog}/posts/sold/"])]
     kinds = UrlChange.objects.order_by("-pk").values_list("site", "kind", "location")
     assert ("1", "removed", "/articles/sold/") in kinds
     assert ("blog", "added", "/posts/sold/") in kinds
     touch(Article.objects.filter(slug="told"))
-    assert submitted(hosts) == [(blog, [f"{blog}/posts/told/"])]
+    assert submitted(hosts) == [(blog, told)]
 
 
 def test_a_command_works_for_all_sites_or_for_one(hosts: Any) -> None:
     Article.objects.create(slug="told", title="blog")
-    out, err, code = run_command("build_sitemaps")
-    assert (err, code) == ("", 0)
-    assert out == (
-        "Site '1':\n"
-        "Section 'article': 1 page, 0 entries; 1 built, 0 unchanged.\n"
-        "Site 'blog':\n"
-        "Section 'article': 1 page, 1 entry; 1 built, 0 unchanged.\n"
-        "Section 'post': 1 page, 1 entry; 1 built, 0 unchanged.\n"
+    article, post = (f"Section '{n}': 1 page, 1 entry;" for n in ("article", "post"))
+    built, unchanged = "1 built, 0 unchanged.\n", "0 built, 1 unchanged.\n"
+    said = (
+        f"Site '1':\nSection 'article': 1 page, 0 entries; {built}"
+        f"Site 'blog':\n{article} {built}{post} {built}"
     )
-    out, err, code = run_command("build_sitemaps", "--site", "blog", "article")
-    assert out == "Section 'article': 1 page, 1 entry; 0 built, 1 unchanged.\n"
-    # Only one site has it.
-    out, err, code = run_command("build_sitemaps", "post")
-    assert out == "Section 'post': 1 page, 1 entry; 0 built, 1 unchanged.\n"
-    out, err, code = run_command("build_sitemaps", "--site", "blgo")
+    for arguments, out in (
+        ([], said),
+        (["--site", "blog", "article"], f"{article} {unchanged}"),
+        # Only one site has it.
+        (["post"], f"{post} {unchanged}"),
+    ):
+        assert run_command("build_sitemaps", *arguments) == (out, "", 0)
+    _out, err, code = run_command("build_sitemaps", "--site", "blgo")
     assert "--site: There is no site 'blgo'. There are: 1, blog." in err
     assert code == 2
     # As the page on monitoring writes it.
@@ -327,28 +283,14 @@ def test_a_command_works_for_all_sites_or_for_one(hosts: Any) -> None:
         SiteToWorkFor.called("blgo")
 
 
-def test_sites_without_a_number_are_called_by_their_hosts(
-    hosts: Any, settings: Any
-) -> None:
+def test_sites_without_numbers_are_called_by_hosts(hosts: Any, settings: Any) -> None:
     settings.SITE_ID = None
-    settings.SITEMAPS_PLUS = {
-        **settings.SITEMAPS_PLUS,
-        "BASE_URL": "https://www.example.com",
-    }
     out, err, code = run_command("build_sitemaps")
     assert (err, code) == ("", 0)
-    assert [line for line in out.splitlines() if line.startswith("Site ")] == [
-        "Site 'www.example.com':",
-        "Site 'blog':",
-    ]
-    arguments = "--status", "--format", "json"
-    assert (
-        "There are: www.example.com, blog."
-        in run_command("ping_sitemaps", *arguments)[1]
-    )
-    out, err, code = run_command(
-        "ping_sitemaps", *arguments, "--site", "www.example.com"
-    )
+    assert re.findall("^Site '(.*)':$", out, re.M) == ["www.example.com", "blog"]
+    status = "ping_sitemaps", "--status", "--format", "json"
+    assert "There are: www.example.com, blog." in run_command(*status)[1]
+    out, err, code = run_command(*status, "--site", "www.example.com")
     assert (json.loads(out)["late"], err, code) == (0, "", 0)
     # Which of them is wrong is said, and nothing else if only errors are wanted.
     Section.objects.filter(site="blog", name="post").delete()
@@ -362,17 +304,11 @@ def test_sites_without_a_number_are_called_by_their_hosts(
 
 
 @pytest.fixture
-def by_request(settings: Any, register: Any) -> Iterator[Any]:
+def by_request(settings: Any, register: Any, two_sites: None) -> Any:
     settings.SITE_ID = None
     settings.ALLOWED_HOSTS = ["*"]
-    engine = use(settings, one="Scripted", BASE_URL=None)
     register("article", Articles)
-    Site.objects.all().delete()
-    Site.objects.create(pk=1, domain="one.example.com", name="one")
-    Site.objects.create(pk=2, domain="two.example.com", name="two")
-    Site.objects.clear_cache()
-    yield engine
-    Site.objects.clear_cache()
+    return use(settings, one="Scripted", BASE_URL=None)
 
 
 @committed
@@ -390,19 +326,16 @@ def test_each_request_decides_for_which_site_it_is(by_request: Any) -> None:
     _out, err, code = run_command("ping_sitemaps")
     assert code == 2
     assert "There are: 1 (one.example.com), 2 (two.example.com)." in err
-    for given, domain in (("two.example.com", "two"), ("1", "one")):
-        _out, err, code = run_command("ping_sitemaps", "--site", given)
-        assert (err, code) == ("", 0)
-        origin = f"https://{domain}.example.com"
-        assert [(b.origin, b.urls) for b in by_request.sent] == [
-            (origin, [f"{origin}/articles/b/"])
-        ]
+    for given, origin in (("two.example.com", TWO), ("1", ONE)):
+        assert run_command("ping_sitemaps", "--site", given)[1:] == ("", 0)
+        [batch] = by_request.sent
+        assert (batch.origin, batch.urls) == (origin, of(origin, "b"))
         by_request.sent.clear()
     assert not Change.objects.exists()
 
 
 @committed
-def test_what_nobody_takes_care_of_is_deleted_in_the_end(
+def test_what_nobody_wants_is_deleted_in_the_end(
     by_request: Any, settings: Any
 ) -> None:
     settings.SITE_ID = 1
@@ -437,42 +370,32 @@ def test_a_site_that_nobody_serves_is_an_error(hosts: Any, settings: Any) -> Non
     assert found["E007"].msg.startswith("Site 'blog': ")
 
 
-def test_a_sites_framework_without_site_id_is_a_warning(by_request: Any) -> None:
+def test_a_site_is_known_and_there_and_its_own(by_request: Any, settings: Any) -> None:
     assert "--site www.example.com" in said()["W040"].hint
-
-
-def test_a_site_that_is_not_there_or_not_its_own(
-    by_request: Any, settings: Any
-) -> None:
     settings.SITE_ID = 3
     assert "Site.objects.create(pk=3" in said()["E041"].hint
     settings.SITE_ID = 1
     assert not {"E041", "W041", "W042"} & said().keys()
     Site.objects.filter(pk=1).update(domain="example.com")
     assert "update(domain='www.your-site.com')" in said()["W041"].hint
-    settings.SITEMAPS_PLUS = {"BASE_URL": "https://two.example.com"}
+    settings.SITEMAPS_PLUS = {"BASE_URL": TWO}
     assert "of the Site 2" in said()["W042"].msg
-    settings.SITEMAPS_PLUS = {"BASE_URL": "https://one.example.com"}
+    settings.SITEMAPS_PLUS = {"BASE_URL": ONE}
     Site.objects.filter(pk=1).update(domain="one.example.com")
     assert "W042" not in said(), "that is its own"
 
 
-@pytest.mark.parametrize(
-    ("sites", "problem"),
-    [
+def test_wrong_sites_are_refused(settings: Any) -> None:
+    for sites, problem in (
         ([], "['SITES'] must be a dict, for example {"),
         ({"2": BLOG}, "['SITES']['2'] cannot name a site"),
         ({"blog": "x"}, "['SITES']['blog'] must be a dict, for example {"),
         ({"blog": {}}, "['SITES']['blog'] needs a 'BASE_URL'"),
         ({"blog": {**BLOG, "URLCONV": "a"}}, "Did you mean 'URLCONF'?"),
         ({"blog": {**BLOG, "URLCONF": None}}, "['URLCONF'] must be text, not None."),
-    ],
-)
-def test_sites_that_cannot_be_are_refused(
-    settings: Any, sites: Any, problem: str
-) -> None:
-    settings.SITEMAPS_PLUS = {"SITES": sites}
-    assert problem in said()["E001"].msg
+    ):
+        settings.SITEMAPS_PLUS = {"SITES": sites}
+        assert problem in said()["E001"].msg
 
 
 # No query forgets the site

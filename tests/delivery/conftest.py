@@ -13,6 +13,7 @@ from django.utils import timezone
 from tests.conftest import Register
 from tests.storing.test_freshness import News
 from tests.support.helpers import later
+from tests.support.outbox_world import use
 from tests.support.servers import Server
 from tests.testapp.models import Article
 
@@ -43,6 +44,12 @@ def serve(tmp_path: Path, register: Register) -> Iterator[Serve]:
     yield start
     for server in started:
         server.close()
+
+
+@pytest.fixture
+def engine(settings: Any) -> Any:
+    """The only engine: it gives the answers that a test puts into ``answers``."""
+    return use(settings, one="Scripted")
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from django_sitemaps_plus import urls_changed
 from django_sitemaps_plus.delivery import announcing, background, gate
 from django_sitemaps_plus.delivery.announcing import announce
 from django_sitemaps_plus.models import UrlChange
-from django_sitemaps_plus.pagination.queries import row_of
 from tests.conftest import Register
+from tests.delivery.test_gate import Live
 from tests.support import outbox_world
 from tests.support.factories import articles
-from tests.support.helpers import ArticleSitemap, run_command
+from tests.support.helpers import run_command
 from tests.support.outbox_world import BASE, Kind, use
 from tests.support.processes import at_once
 from tests.testapp.models import Article
@@ -80,82 +80,54 @@ def test_what_happened_is_heard_once_by_section_and_kind(heard: Heard) -> None:
 
 
 def test_of_several_events_of_a_url_the_last_is_heard(heard: Heard) -> None:
+    """In the order in which it was passed on, not in that of the sections."""
     happened("added /a/", "changed /a/", "added /b/", "removed /b/")
     happened("removed /c/")
     happened("changed /c/")
+    happened("removed /d/", section="news")
+    happened("added /d/")
     announce()
-    expected = {"added": ["/a/"], "changed": ["/c/"], "removed": ["/b/"]}
+    expected = {"added": ["/a/", "/d/"], "changed": ["/c/"], "removed": ["/b/"]}
     assert heard == [("article", expected)]
 
 
-def test_batches_are_bounded(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_are_bounded_and_two_processes_do_not_send_the_same(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(announcing, "BATCH", 3)
     happened(*(f"changed /{n}/" for n in range(7)))
     assert not announce(lambda: bool(heard))
     announce()
     assert [len(kinds["changed"]) for _, kinds in heard] == [3, 3, 1]
+    heard.clear()
+    paths = [f"/{n}/" for n in range(10)]
+    happened(*(f"changed {path}" for path in paths))
+    at_once(2, lambda _: announce())
+    assert sorted(url for _, kinds in heard for url in kinds["changed"]) == paths
 
 
-def test_what_a_receiver_raises_is_logged_and_stops_nobody(
+def test_what_a_killed_process_sent_is_sent_again_and_no_error_stops_others(
     heard: Heard, listen: Any, caplog: Any
 ) -> None:
+    faults: list[Any] = [SystemExit, LookupError("the cache is away")]
+
     def broken(**kwargs: Any) -> None:
-        raise LookupError("the cache is away")
+        raise faults.pop(0)
 
     listen(broken)
     happened("added /a/")
-    assert announce()
-    assert announce()
-    assert len(heard) == 1
-    assert "the cache is away" in caplog.text
-
-
-def test_what_a_killed_process_was_sending_is_sent_again(
-    heard: Heard, listen: Any
-) -> None:
-    def killed(**kwargs: Any) -> None:
-        raise SystemExit
-
-    listen(killed)
-    happened("added /a/")
     with pytest.raises(SystemExit):
         announce()
-    urls_changed.disconnect(killed)
     assert announce()
     assert len(heard) == 1, "its claim has not ended"
     UrlChange.objects.update(announce_at=time.time())
-    announce()
+    assert announce()
+    assert announce()
     assert [kinds for _, kinds in heard] == [{"added": ["/a/"]}] * 2
+    assert "the cache is away" in caplog.text
 
 
-def test_two_processes_do_not_send_the_same(
-    heard: Heard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(announcing, "BATCH", 2)
-    happened(*(f"changed /{n}/" for n in range(10)))
-    at_once(2, lambda _: announce())
-    assert sorted(url for _, kinds in heard for url in kinds["changed"]) == [
-        f"/{n}/" for n in range(10)
-    ]
-
-
-def test_removals_on_hold_are_heard_when_they_are_confirmed(
-    heard: Heard, settings: Any
-) -> None:
-    use(settings, MAX_REMOVED=2)
-    row_of("article")
-    happened("changed /a/", *(f"removed /{n}/" for n in range(3)))
-    announce()
-    assert heard == [("article", {"changed": ["/a/"]})]
-    gate.confirm("article")
-    gate.pass_on()
-    announce()
-    assert heard[1:] == [("article", {"removed": ["/0/", "/1/", "/2/"]})]
-
-
-def test_nothing_waits_for_a_receiver_that_is_connected_later(
-    settings: Any, listen: Any
-) -> None:
+def test_nothing_waits_for_a_later_receiver(settings: Any, listen: Any) -> None:
     use(settings)
     happened("added /a/")
     heard: list[Any] = []
@@ -164,49 +136,27 @@ def test_nothing_waits_for_a_receiver_that_is_connected_later(
     assert heard == []
 
 
-def test_what_is_published_is_heard_as_added(
-    heard: Heard, register: Register, client: Any
-) -> None:
-    class Live(ArticleSitemap):
-        def items(self) -> Any:
-            """Return what is not a draft."""
-            return Article.objects.filter(live=True)
-
-    register("article", Live)
-    article = Article.objects.create(slug="draft", live=False)
-    client.get("/sitemap-article-1.xml")
-    article.live = True
-    article.save()
-    background.work()
-    announce()
-    assert heard == [("article", {"added": ["/articles/draft/"]})]
-
-
-def test_of_a_url_of_two_sections_the_last_is_heard(heard: Heard) -> None:
-    """In the order in which it was passed on, not in that of the sections."""
-    happened("removed /a/", section="news")
-    happened("added /a/", section="article")
-    announce()
-    assert heard == [("article", {"added": ["/a/"]})]
-
-
 def test_a_save_is_heard_without_any_engine_and_in_debug(
     heard: Heard, settings: Any, register: Register, client: Any
 ) -> None:
+    """What is published is added."""
     settings.DEBUG = True
-    register("article", ArticleSitemap)
+    register("article", Live)
     articles(2)
+    Article.objects.create(slug="draft", live=False)
     client.get("/sitemap-article-1.xml")
-    first, second = Article.objects.order_by("pk")
-    former, first.slug = first.slug, "saved"
+    first, second, draft = Article.objects.order_by("pk")
+    former, first.slug, draft.live = first.slug, "saved", True
     first.save()
+    draft.save()
     background.work()
     announce()
-    expected = {"added": ["/articles/saved/"], "removed": [f"/articles/{former}/"]}
-    assert heard.pop() == ("article", expected)
+    [(section, kinds)] = heard
+    assert (section, kinds.keys()) == ("article", {"added", "removed"})
+    assert sorted(kinds["added"]) == ["/articles/draft/", "/articles/saved/"]
+    assert kinds["removed"] == [f"/articles/{former}/"]
     second.delete()
     assert run_command("ping_sitemaps")[2] == 0
+    assert heard[1:] == [("article", {"removed": [f"/articles/{second.slug}/"]})]
     refused = run_command("ping_sitemaps", "--url", "/articles/saved/")
     assert "No engine is configured" in refused[1]
-    gone = {path for _, kinds in heard for path in kinds.get("removed", [])}
-    assert f"/articles/{second.slug}/" in gone

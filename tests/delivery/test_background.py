@@ -34,6 +34,7 @@ from tests.engines.setups import KEY
 from tests.storing.test_freshness import News
 from tests.support.fakes.ports import free_port
 from tests.support.helpers import later, run_command
+from tests.support.outbox_engines import Log, logged
 from tests.support.outbox_world import BASE, use
 from tests.support.processes import within
 from tests.support.servers import SOON
@@ -47,16 +48,14 @@ class Told:
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "told"
-        options = {"file": str(self.file)}
-        backend = "tests.support.outbox_engines.Log"
-        self.engines = {"log": {"BACKEND": backend, "OPTIONS": options}}
-
-    def lines(self) -> list[dict[str, Any]]:
-        text = self.file.read_text() if self.file.exists() else ""
-        return [json.loads(line) for line in text.splitlines()]
+        entry = {
+            "BACKEND": f"{Log.__module__}.Log",
+            "OPTIONS": {"file": str(self.file)},
+        }
+        self.engines = {"log": entry}
 
     def paths(self) -> Counter[str]:
-        return Counter(line["url"].removeprefix(BASE) for line in self.lines())
+        return Counter(line["url"].removeprefix(BASE) for line in logged(self.file))
 
 
 @pytest.fixture
@@ -75,25 +74,37 @@ def paths(*slugs: str) -> Counter[str]:
 # What it does
 
 
+@pytest.mark.parametrize("longest", [5.0, 0.0])
+@pytest.mark.costly
 def test_what_is_saved_reaches_engines_and_pages_without_a_request(
-    serve: Serve, keys: list[int], told: Told
+    serve: Serve, keys: list[int], told: Told, longest: float
 ) -> None:
-    server = serve(ENGINES=told.engines, NOTIFY_AFTER=2)
-    server.get("/robots.txt")
+    """By one connection, if the wait is short; and after mails and errors."""
+    constants = {"delivery.thread.CONNECTED": longest}
+    server = serve(constants=constants, ENGINES=told.engines, NOTIFY_AFTER=2)
+    # Such a mail stays in memory, as in a test, of which there is no background.
+    assert server.get("/mail/") == "sent"
     assert within(SOON, server.rests)
     version = Page.objects.get(number=1).version
+    opened = server.thread()["opened"].count("default")
     server.get(f"/atomic/{keys[0]}/b/")
     committed = time.time()
     assert within(SOON, lambda: told.paths() == paths("a0", "b"))
-    first = min(told.lines(), key=lambda line: float(line["at"]))
+    first = min(logged(told.file), key=lambda line: float(line["at"]))
     assert first["url"] == f"{BASE}/articles/b/", "it waits for no search"
     assert first["at"] - committed > 1.5, "it waits for what follows"
     assert events() == [("added", "/articles/b/"), ("removed", "/articles/a0/")]
     assert Page.objects.get(number=1).version == version + 1
     assert not Change.objects.exists()
+    count = server.thread()["opened"].count("default") - opened
+    assert (count == 1) is (longest > 0), count
     assert within(SOON, server.rests), "it ends when there is nothing to do"
     assert set(Submission.objects.values_list("state", flat=True)) == {"accepted"}
     assert Section.objects.get(name="").claimed_by == ""
+    with gone("sitemaps_plus_urlchange"):
+        server.get(f"/save/{keys[1]}/c/")
+        assert within(SOON, lambda: "Background work failed." in server.log.read_text())
+    assert within(SOON, lambda: told.paths() == paths("a0", "a1", "b", "c"))
 
 
 def test_what_is_saved_is_published_without_a_request(
@@ -109,9 +120,10 @@ def test_what_is_saved_is_published_without_a_request(
     assert within(SOON, server.rests), "it ends when there is nothing to do"
 
 
-def test_what_another_process_saved_is_found_at_a_request(
+def test_what_another_process_saved_is_found_at_a_request_and_a_fork_has_a_thread(
     serve: Serve, keys: list[int]
 ) -> None:
+    """One of its own, once it answers."""
     server = serve()
     article = Article.objects.get(pk=keys[0])
     article.slug = "b"
@@ -119,17 +131,9 @@ def test_what_another_process_saved_is_found_at_a_request(
     assert not within(2, UrlChange.objects.exists)
     assert server.thread()["runs"]
     assert within(SOON, lambda: ("added", "/articles/b/") in events())
-
-
-def test_errors_are_logged_and_the_thread_goes_on(
-    serve: Serve, keys: list[int]
-) -> None:
-    server = serve()
-    server.get("/robots.txt")
-    with gone("sitemaps_plus_urlchange"):
-        server.get(f"/save/{keys[0]}/b/")
-        assert within(SOON, lambda: "Background work failed." in server.log.read_text())
-    assert within(SOON, lambda: ("added", "/articles/b/") in events())
+    assert server.thread()["runs"]
+    before, after = json.loads(server.get("/fork/"))
+    assert (before["runs"], after["runs"]) == (False, True)
 
 
 @contextmanager
@@ -142,29 +146,7 @@ def gone(table: str) -> Iterator[None]:
         cursor.execute("ALTER TABLE {} RENAME TO {}".format(*reversed(names)))
 
 
-@pytest.mark.parametrize("longest", [5.0, 0.0])
-@pytest.mark.costly
-def test_the_thread_keeps_its_connection_for_short_waits(
-    serve: Serve, keys: list[int], told: Told, longest: float
-) -> None:
-    constants = {"delivery.thread.CONNECTED": longest}
-    server = serve(constants=constants, ENGINES=told.engines)
-    assert within(SOON, server.rests)
-    before = server.thread()["opened"].count("default")
-    server.get(f"/save/{keys[0]}/b/")
-    assert within(SOON, lambda: told.paths() == paths("a0", "b"))
-    count = server.thread()["opened"].count("default") - before
-    assert (count == 1) is (longest > 0), count
-
-
 # Where it runs
-
-
-def test_a_fork_has_a_thread_of_its_own_once_it_answers(serve: Serve) -> None:
-    server = serve()
-    assert server.thread()["runs"]
-    before, after = json.loads(server.get("/fork/"))
-    assert (before["runs"], after["runs"]) == (False, True)
 
 
 @pytest.mark.parametrize("given", [{"BACKGROUND": False}, {"BASE_URL": None}], ids=str)
@@ -186,7 +168,7 @@ def test_pages_are_rebuilt_where_nothing_may_be_submitted(
     server.get(f"/save/{keys[0]}/b/")
     assert within(SOON, lambda: ("removed", "/articles/a0/") in events())
     assert within(SOON, server.rests)
-    assert told.lines() == []
+    assert told.paths() == Counter()
 
 
 # In this process
@@ -208,35 +190,19 @@ def own(monkeypatch: pytest.MonkeyPatch, register: Register) -> Iterator[Any]:
 
 
 def test_commands_and_tests_have_no_thread(
-    own: jobs.BackgroundThread, client: Client, monkeypatch: pytest.MonkeyPatch
+    own: jobs.BackgroundThread, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert jobs.is_allowed()
     Article.objects.create(slug="b")
     run_command("build_sitemaps")
     assert not is_running(), "this process has answered no request"
     monkeypatch.setattr(mail, "outbox", [], raising=False)
-    own.request_started()
-    Article.objects.create(slug="c")
-    assert not is_running(), "this is a test"
-
-
-def test_a_test_is_a_test_whatever_hosts_it_allows(
-    own: jobs.BackgroundThread, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mail, "outbox", [], raising=False)
-    settings.ALLOWED_HOSTS = ["www.example.com"]
-    own.request_started()
-    Article.objects.create(slug="b")
-    assert not is_running()
-
-
-def test_mails_that_stay_in_memory_do_not_end_the_background(
-    serve: Serve, keys: list[int], told: Told
-) -> None:
-    server = serve(ENGINES=told.engines)
-    assert server.get("/mail/") == "sent"
-    server.get(f"/save/{keys[0]}/b/")
-    assert within(SOON, lambda: told.paths() == paths("a0", "b"))
+    for hosts in (settings.ALLOWED_HOSTS, ["www.example.com"]):
+        settings.ALLOWED_HOSTS = hosts
+        own.arm()
+        own.request_started()
+        Article.objects.create(slug="c")
+        assert not is_running(), "this is a test, whatever hosts it allows"
 
 
 def test_a_server_without_a_thread_notes_which_code_it_runs(
@@ -258,7 +224,10 @@ def test_a_server_without_a_thread_notes_which_code_it_runs(
         assert deploys.is_outdated(section, "of older code")
 
 
-def test_the_thread_ends_with_its_process(own: jobs.BackgroundThread) -> None:
+def test_the_thread_gives_up_what_it_holds_when_its_process_ends(
+    own: jobs.BackgroundThread, settings: Any
+) -> None:
+    """Another process need not wait for as long as this one would have rested."""
     own.request_started()
     Article.objects.create(slug="b")
     assert is_running()
@@ -266,16 +235,10 @@ def test_the_thread_ends_with_its_process(own: jobs.BackgroundThread) -> None:
     assert not is_running()
     assert Change.objects.count() == 1, "another process goes on with it"
     assert not Section.objects.exclude(claimed_by="").exists()
-
-
-def test_the_thread_gives_its_lease_back_when_it_ends(
-    own: jobs.BackgroundThread, settings: Any
-) -> None:
-    """Another process need not wait for as long as this one would have rested."""
+    own.arm()
     changed = {"BACKGROUND_SHARE": 0.0001, "NOTIFY_AFTER": 0}
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **changed}
     own.request_started()
-    Article.objects.create(slug="b")
     site = Section.objects.filter(name="")
     assert within(SOON, site.filter(claimed_until__gt=time.time() + 60).exists)
     own.stop()
@@ -321,43 +284,36 @@ def test_an_engine_is_not_blamed_where_no_thread_can_be_started(
     assert EngineState.objects.get().paused_until == 0
 
 
-@pytest.mark.parametrize("trouble", ["address", "threads"])
 def test_what_keeps_the_thread_from_starting_harms_nobody(
-    own: jobs.BackgroundThread,
-    trouble: str,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    own: jobs.BackgroundThread, settings: Any, monkeypatch: Any, caplog: Any
 ) -> None:
-    if trouble == "address":
-        # As where somebody types the scheme into the Site's domain.
-        settings.SITEMAPS_PLUS = {"BASE_URL": "https://example.com/?a"}
-    else:
+    known = settings.SITEMAPS_PLUS
+    # As where somebody types the scheme into the Site's domain.
+    settings.SITEMAPS_PLUS = {"BASE_URL": "https://example.com/?a"}
+    for number in (1, 2):
+        own.arm()
+        caplog.clear()
+        own.request_started()
+        assert caplog.text.count("The background thread cannot be started.") == 1
+        Article.objects.create(slug="b")
+        assert caplog.text.count("The background thread cannot be started.") == 2
+        assert Change.objects.count() == number
+        settings.SITEMAPS_PLUS = known
         monkeypatch.setattr(threading.Thread, "start", no_room)
-    own.request_started()
-    assert caplog.text.count("The background thread cannot be started.") == 1
-    Article.objects.create(slug="b")
-    assert caplog.text.count("The background thread cannot be started.") == 2
-    assert Change.objects.count() == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "allowed"),
-    [
+def test_uwsgi_must_allow_threads(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delattr(mail, "outbox")
+    for options, is_allowed in (
         ({}, False),
         ({"processes": b"4"}, False),
         ({"enable-threads": b"true"}, True),
         ({"threads": b"4"}, True),
-    ],
-)
-def test_uwsgi_must_allow_threads(
-    options: dict[str, Any],
-    allowed: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    jobs._warn.cache_clear()
-    monkeypatch.delattr(mail, "outbox")
-    monkeypatch.setitem(sys.modules, "uwsgi", type("uwsgi", (), {"opt": options}))
-    assert [jobs.is_allowed(), jobs.is_allowed()] == [allowed] * 2
-    assert caplog.text.count("have cron run") == (not allowed), "once"
+    ):
+        jobs._warn.cache_clear()
+        caplog.clear()
+        monkeypatch.setitem(sys.modules, "uwsgi", type("uwsgi", (), {"opt": options}))
+        assert [jobs.is_allowed(), jobs.is_allowed()] == [is_allowed] * 2
+        assert caplog.text.count("have cron run") == (not is_allowed), "once"

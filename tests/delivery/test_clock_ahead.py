@@ -16,7 +16,7 @@ from django_sitemaps_plus.models import Page, Section, Submission
 from django_sitemaps_plus.sitemaps.sections import source
 from tests.conftest import Register
 from tests.support.factories import articles
-from tests.support.helpers import ArticleSitemap
+from tests.support.helpers import ArticleSitemap, Small
 from tests.support.ledger_world import place
 from tests.support.outbox_world import happened, run, sent, use
 from tests.testapp.models import Article
@@ -52,11 +52,8 @@ def test_what_was_sent_by_a_clock_that_was_ahead_is_sent_again(settings: Any) ->
 def test_an_index_has_no_time_of_a_clock_that_was_ahead(
     register: Register, client: Client
 ) -> None:
-    class Small(ArticleSitemap):
-        limit = 5
-
     register("article", Small)
-    articles(12)
+    articles(25)
     client.get("/sitemap-article.xml")
     Page.objects.update(lastmod=time.time())
     text = client.get("/sitemap-article.xml").content.decode()

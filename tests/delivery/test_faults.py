@@ -7,7 +7,6 @@ to a file what it is told, from whichever process.
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 import time
@@ -26,6 +25,7 @@ from django_sitemaps_plus.models import EngineState, Section, Submission, UrlCha
 from tests.support.fault_worker import Workers
 from tests.support.helpers import later
 from tests.support.ledger_kinds import VENDOR
+from tests.support.outbox_engines import logged
 from tests.support.outbox_world import BASE, happened, use
 from tests.support.processes import THOROUGH, database_names, elsewhere, within
 
@@ -44,12 +44,8 @@ class World:
 
     def together(self, *commands: dict[str, Any]) -> list[dict[str, Any]]:
         """Run commands in processes that start at the same moment."""
-        found = self.workers.together(
-            [
-                {"do": "deliver", "options": self.options, **command}
-                for command in commands
-            ]
-        )
+        given = {"do": "deliver", "options": self.options}
+        found = self.workers.together([{**given, **one} for one in commands])
         assert not [one for one in found if "error" in one], found
         return found
 
@@ -60,9 +56,7 @@ class World:
 
     def told(self) -> Counter[str]:
         """Return how often the engine was told of each path."""
-        text = self.file.read_text() if self.file.exists() else ""
-        lines = [json.loads(line) for line in text.splitlines()]
-        return Counter(line["url"].removeprefix(BASE) for line in lines)
+        return Counter(line["url"].removeprefix(BASE) for line in logged(self.file))
 
     def empty(self) -> None:
         for model in (Submission, EngineState, UrlChange, Section):

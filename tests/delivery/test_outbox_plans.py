@@ -84,7 +84,7 @@ def check_plans(action: Callable[[], object], count: int) -> None:
         assert scans(statement) == [], statement
 
 
-def test_what_is_queued_and_what_is_due_is_found_by_an_index(full: Any) -> None:
+def test_what_is_queued_and_due_is_found_by_an_index(full: Any, settings: Any) -> None:
     check_plans(gate.pass_on, 8)
     assert Submission.objects.filter(url__contains="new").count() == 5
     assert Submission.objects.filter(url__contains="gone").count() == 5
@@ -92,26 +92,25 @@ def test_what_is_queued_and_what_is_due_is_found_by_an_index(full: Any) -> None:
         analyze(table)
     check_plans(dispatcher.deliver, 6)
     assert len(full.sent) == 4
+    # And a sitemap, however many URLs wait for a quota.
+    use(settings, one="Limited")
+    EngineState.objects.update(exhausted_until=time.time() + 1000)
+    check_plans(dispatcher.deliver, 1)
 
 
-def test_what_waits_is_found_by_an_index(full: Any) -> None:
+def test_what_waits_and_what_is_to_be_announced_is_found_by_an_index(full: Any) -> None:
     check_plans(outbox.next_due, 1)
     check_plans(lambda: EngineHealth.all(""), 1)
     check_plans(lambda: requests.plan([], place(), ["one"], []), 2)
     assert [one.waiting for one in EngineHealth.all("")] == [ROWS // 50]
     [plan] = requests.plan([], place(), ["one"], [])
     assert (plan.urls, plan.postponed) == (1, ROWS // 50 - 1)
-
-
-def test_a_sitemap_is_found_by_an_index_however_many_urls_wait_for_a_quota(
-    full: Any, settings: Any
-) -> None:
-    use(settings, one="Limited")
-    EngineState.objects.update(exhausted_until=time.time() + 1000)
-    check_plans(dispatcher.deliver, 1)
-
-
-def test_what_is_to_be_announced_is_found_by_an_index(full: Any) -> None:
+    # And what is old, at the start of the table.
+    found = read_by(outbox.prune) + read_by(url_changes.prune_url_changes)
+    assert len(found) == 2
+    for sql, params in found:
+        assert "ORDER BY" in sql, (sql, params)
+        assert f"LIMIT {db.ROWS}" in sql
     heard: list[Any] = []
 
     def receiver(**kwargs: Any) -> None:
@@ -128,9 +127,7 @@ def test_what_is_to_be_announced_is_found_by_an_index(full: Any) -> None:
     assert [len(one["changed"]) for one in heard] == [5]
 
 
-def test_where_nothing_was_queued_yet_the_index_of_the_queue_is_used(
-    settings: Any,
-) -> None:
+def test_where_nothing_was_queued_yet_an_index_is_used(settings: Any) -> None:
     """A planner may expect every row to match, and read the table from its start."""
     use(settings, one="Few")
     happened(*(f"/{number}/" for number in range(ROWS)))
@@ -146,11 +143,3 @@ def test_where_nothing_was_queued_yet_the_index_of_the_queue_is_used(
         plan = "\n".join(explained(statement))
         assert "sitemaps_plus_url_queue" in plan, (statement, plan)
         assert "sort" not in plan.lower().replace("'possible_keys'", ""), plan
-
-
-def test_what_is_old_is_found_at_the_start_of_the_table(full: Any) -> None:
-    found = read_by(outbox.prune) + read_by(url_changes.prune_url_changes)
-    assert len(found) == 2
-    for sql, params in found:
-        assert "ORDER BY" in sql, (sql, params)
-        assert f"LIMIT {db.ROWS}" in sql

@@ -61,21 +61,18 @@ def test_a_job_that_fails_does_not_stop_the_others_and_is_heard_of() -> None:
     assert sorted(done) == list(range(2 * AT_ONCE))
 
 
-def test_where_no_thread_starts_one_does_it_all(
+def test_one_thread_does_it_all_within_a_transaction_or_where_no_other_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """As in a project's tests, whose rows no other connection sees."""
+    found: list[int] = []
+    jobs = [lambda: found.append(threading.get_ident())] * 3
+    with transaction.atomic():
+        together(*jobs)
+
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    found: list[int] = []
-    together(*(lambda: found.append(threading.get_ident()) for _ in range(3)))
-    assert found == [threading.get_ident()] * 3
-
-
-def test_within_a_transaction_they_take_turns() -> None:
-    """As in a project's tests, whose rows no other connection sees."""
-    found: list[int] = []
-    with transaction.atomic():
-        together(*(lambda: found.append(threading.get_ident()) for _ in range(3)))
-    assert found == [threading.get_ident()] * 3
+    together(*jobs)
+    assert found == [threading.get_ident()] * 6

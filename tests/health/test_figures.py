@@ -11,7 +11,7 @@ from django_sitemaps_plus.engines.memory import Memory
 from django_sitemaps_plus.health.check import _SITE, check
 from django_sitemaps_plus.models import Page, Section
 from tests.support.factories import articles
-from tests.support.helpers import ArticleSitemap, PagesSitemap, run_command
+from tests.support.helpers import ArticleSitemap, PagesSitemap, Small, run_command
 from tests.support.outbox_world import use
 
 pytestmark = pytest.mark.django_db
@@ -36,13 +36,25 @@ def said() -> list[str]:
     return [one.text for name, one in results if name != _SITE and one.is_warning]
 
 
-def test_sections_in_one_file_are_noted_of_an_engine_that_shows_files(
+def test_what_keeps_an_engine_from_showing_figures_by_file_is_noted(
     shows: None, register: Any, settings: Any
 ) -> None:
     register("article", ArticleSitemap)
     articles(2)
     run_command("build_sitemaps")
+    section = Section.objects.get(name="article")
     assert said() == [], "one section is the file"
+    for number in (2, 3, 4):
+        assert said() == [], "three are shown"
+        Page.objects.create(
+            section=section, number=number, position=number, lower=f"[{number}]"
+        )
+    assert said() == [
+        "The index lists 4 sitemaps. Shower shows only 3 of them, though it reads all."
+    ]
+    out, _, _ = run_command("ping_sitemaps", "--check")
+    assert "Set limit = 50_000 on the largest sitemap classes and divide" in out
+    Page.objects.filter(number__gt=1).delete()
     register("pages", PagesSitemap)
     assert said() == [
         "2 sections are in one file, so Shower shows no figures by section."
@@ -53,37 +65,16 @@ def test_sections_in_one_file_are_noted_of_an_engine_that_shows_files(
     assert said() == []
 
 
-def test_more_files_than_an_engine_shows_are_noted(shows: None, register: Any) -> None:
-    register("article", ArticleSitemap)
-    articles(2)
-    run_command("build_sitemaps")
-    section = Section.objects.get(name="article")
-    for number in (2, 3):
-        Page.objects.create(
-            section=section, number=number, position=number, lower=f"[{number}]"
-        )
-    assert said() == [], "three are shown"
-    Page.objects.create(section=section, number=4, position=4, lower="[4]")
-    assert said() == [
-        "The index lists 4 sitemaps. Shower shows only 3 of them, though it reads all."
-    ]
-    out, _, _ = run_command("ping_sitemaps", "--check")
-    assert "Set limit = 50_000 on the largest sitemap classes and divide" in out
-
-
 def test_a_section_is_divided_anew_as_the_documentation_says(register: Any) -> None:
     def numbers() -> list[int]:
         run_command("build_sitemaps")
         found = Page.objects.filter(entries__gt=0).order_by("number")
         return list(found.values_list("number", flat=True))
 
-    class Small(ArticleSitemap):
-        limit = 10
-
     register("article", Small)
     articles(27)
     assert numbers() == [1, 2, 3]
-    Small.limit = 50
+    register("article", ArticleSitemap)
     assert numbers() == [1, 2, 3], "a limit holds for pages to come"
     Section.objects.filter(name="article").update(key="")
     assert numbers() == [4]

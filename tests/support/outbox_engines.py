@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django_sitemaps_plus.delivery.engines import engines
 from django_sitemaps_plus.engines.base import (
@@ -70,9 +70,7 @@ class Waits(Scripted):
     def submit(self, batch: Batch) -> Answer:
         others = [one for one in engines().values() if one is not self]
         if not within(20, lambda: all(len(one.sent) == 2 for one in others)):
-            return Answer(
-                outcome=Outcome.UNAVAILABLE, message="They wait for this one."
-            )
+            return Answer(outcome=Outcome.UNAVAILABLE, message="They wait for it.")
         return super().submit(batch)
 
 
@@ -178,6 +176,12 @@ class Log(Engine):
         if self.dies == "after":
             os.kill(os.getpid(), signal.SIGKILL)
         return ACCEPTED
+
+
+def logged(file: Path) -> list[dict[str, Any]]:
+    """Return what is in the file of ``Log``."""
+    text = file.read_text() if file.exists() else ""
+    return [json.loads(line) for line in text.splitlines()]
 
 
 @dataclass(frozen=True, kw_only=True)
