@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 
 from django_sitemaps_plus.protocol.dates import parse_w3c, w3c
 from django_sitemaps_plus.protocol.errors import DateError
-from tests.protocol.strategies import (
-    any_text,
-    anything,
-    dates,
-    safe_datetimes,
-    zones,
-)
+from tests.protocol.strategies import any_text, anything, dates, safe_datetimes, zones
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

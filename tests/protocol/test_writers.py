@@ -10,11 +10,7 @@ import pytest
 from hypothesis import given
 from lxml import etree
 
-from django_sitemaps_plus.protocol.errors import (
-    DateError,
-    EntryError,
-    PageFull,
-)
+from django_sitemaps_plus.protocol.errors import DateError, EntryError, PageFull
 from django_sitemaps_plus.protocol.limits import (
     CHANGEFREQS,
     MAX_BYTES,

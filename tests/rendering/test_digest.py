@@ -150,8 +150,7 @@ def test_a_query_on_the_clock_is_recognised(
 def test_a_fixed_date_is_not_the_clock(register: Callable[..., Any]) -> None:
     since = dt.date(2020, 1, 1)
     register(
-        "article",
-        changed(items=lambda self: Article.objects.filter(day__gte=since)),
+        "article", changed(items=lambda self: Article.objects.filter(day__gte=since))
     )
     assert not digests.definition(source("article")).clock
 

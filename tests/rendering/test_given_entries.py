@@ -83,10 +83,7 @@ def test_each_part_of_an_entry_is_written(client: Client, register: Any) -> None
     assert entry.loc == f"{HOST}/en/"
     assert (entry.lastmod, entry.changefreq) == ("2026-01-02", "daily")
     assert entry.priority == "0"
-    assert entry.alternates == {
-        "de": f"{HOST}/de/",
-        "fr": "https://other.example/fr/",
-    }
+    assert entry.alternates == {"de": f"{HOST}/de/", "fr": "https://other.example/fr/"}
     assert entry.images == (f"{HOST}/a.jpg",)
 
 

@@ -262,9 +262,7 @@ def test_each_language_has_its_own_columns(
     Article.objects.create(slug="rain", title="regen", weight=0.5)
     Article.objects.create(slug="sun", title="sonne", weight=0.5)
     cls = translated(
-        items,
-        location=Route("/x/{slug}/", slug=slug),
-        priority=F("weight"),
+        items, location=Route("/x/{slug}/", slug=slug), priority=F("weight")
     )
     paths = ["rain", "regen", "sun", "sonne"]
     both(client, register, cls)
@@ -304,10 +302,7 @@ IMAGE = Compiled("film", "title")
 @pytest.mark.parametrize("value", [IMAGE, Image(IMAGE), Concat(IMAGE, Value(""))])
 @pytest.mark.costly
 def test_related_rows_are_read_in_each_language_that_has_others(
-    client: Client,
-    register: Any,
-    django_assert_num_queries: Any,
-    value: Any,
+    client: Client, register: Any, django_assert_num_queries: Any, value: Any
 ) -> None:
     article = Article.objects.create(slug="rain", title="regen", weight=0.5)
     for name in ("one", "two"):

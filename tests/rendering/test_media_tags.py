@@ -210,11 +210,7 @@ DURATION = Case(
             "videos.content_loc: location 'data:'",
             1,
         ),
-        (
-            {"videos": Related("photos", {"title": F("title")})},
-            "videos: TypeError",
-            0,
-        ),
+        ({"videos": Related("photos", {"title": F("title")})}, "videos: TypeError", 0),
     ],
 )
 @pytest.mark.costly

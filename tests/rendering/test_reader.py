@@ -35,11 +35,7 @@ from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.sections import source_of
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
-from tests.support.factories import (
-    ElsewhereFactory,
-    TagFactory,
-    articles,
-)
+from tests.support.factories import ElsewhereFactory, TagFactory, articles
 from tests.support.helpers import ArticleSitemap, Entry, crawled, locations, urlset
 from tests.support.two_paths import both, by_object, instances
 from tests.testapp.models import Article, ByPair, Category, Elsewhere, Tag
@@ -58,10 +54,7 @@ def test_the_row_path_makes_no_instance_and_one_query(
     articles(30)
     client.get("/sitemap-article.xml")
     Page.objects.update(verified_at=0)
-    with (
-        instances(Article) as made,
-        CaptureQueriesContext(connection) as captured,
-    ):
+    with instances(Article) as made, CaptureQueriesContext(connection) as captured:
         assert len(urlset(client.get("/sitemap-article-1.xml"))) == 30
     assert made == []
     rows = [q["sql"] for q in captured if "testapp_article" in q["sql"]]

@@ -242,9 +242,7 @@ def test_a_file_without_an_address_is_no_image(
     field: Any = Photo._meta.get_field("file")
     monkeypatch.setattr(field, "storage", Broken())
     found = pictured(
-        client,
-        register,
-        images=Related("photos", F("file"), filter=~Q(position=1)),
+        client, register, images=Related("photos", F("file"), filter=~Q(position=1))
     )
     assert found == {"one": ("https://cdn.example/c.jpg",), "two": (), "three": ()}
     for page in Page.objects.all():

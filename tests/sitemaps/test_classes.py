@@ -14,13 +14,7 @@ from django.test import Client
 from django_sitemaps_plus import GenericSitemap, Route, Sitemap, StaticSitemap
 from django_sitemaps_plus.models import Page
 from tests.support.factories import FIRST, NoteFactory, articles
-from tests.support.helpers import (
-    ArticleSitemap,
-    Entry,
-    listed,
-    locations,
-    urlset,
-)
+from tests.support.helpers import ArticleSitemap, Entry, listed, locations, urlset
 from tests.testapp.models import Article, Note
 
 pytestmark = pytest.mark.django_db

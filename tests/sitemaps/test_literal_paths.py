@@ -16,12 +16,7 @@ from hypothesis import strategies as st
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap
 from django_sitemaps_plus.exceptions import RouteError
 from django_sitemaps_plus.models import Page
-from tests.sitemaps.test_routes import (
-    any_value,
-    assembled,
-    outcome,
-    segments,
-)
+from tests.sitemaps.test_routes import any_value, assembled, outcome, segments
 from tests.support.factories import articles
 from tests.support.helpers import locations, urlset
 from tests.support.two_paths import both
@@ -271,5 +266,5 @@ def test_static_pages_may_be_paths(client: Client, register: Any) -> None:
     register("pages", Pages)
     found = locations(client.get("/sitemap-pages-1.xml"))
     assert [url.removeprefix("https://www.example.com") for url in found] == [
-        *("/", "/%C3%BCber%20uns", "/%C3%A4/x", "/"),
+        *("/", "/%C3%BCber%20uns", "/%C3%A4/x", "/")
     ]

@@ -22,11 +22,7 @@ from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.serving.index import index_places
 from django_sitemaps_plus.sitemaps.news import day_of, language_of
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.sections import (
-    object_path_reason,
-    source,
-    source_of,
-)
+from django_sitemaps_plus.sitemaps.sections import object_path_reason, source, source_of
 from django_sitemaps_plus.sitemaps.site import Site
 from tests.conftest import Register
 from tests.support.helpers import (

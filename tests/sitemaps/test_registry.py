@@ -165,10 +165,7 @@ def test_the_dict_of_the_settings_is_registered(settings: Any) -> None:
             f"SITEMAPS_PLUS['SITEMAPS'] is '{__name__}.NO_DICT', which is not a dict "
             "of sitemaps but list.",
         ),
-        (
-            f"{__name__}.WITH_BAD_NAME",
-            refused("news/today"),
-        ),
+        (f"{__name__}.WITH_BAD_NAME", refused("news/today")),
         (
             f"{__name__}.CONTRIB_STYLE",
             "The section 'pages' is both registered and in the dict that "
