@@ -16,11 +16,13 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from django.apps.registry import Apps
 from django.contrib import sitemaps as contrib
 from django.db.models import F, Value
 from django.db.models.signals import post_init
 from django.test import Client
 from django.urls import reverse, reverse_lazy
+from django.utils.text import slugify
 
 from django_sitemaps_plus import Sitemap, views
 from django_sitemaps_plus.changes.dependencies import dependencies
@@ -72,10 +74,41 @@ def located(location: Any, model: Any = Article, **more: Any) -> type[Sitemap]:
     return type("Located", (Sitemap,), {"model": model, "location": location, **more})
 
 
+class Linked(Article):
+    """What is returned is behind a method, a property and a local name."""
+
+    class Meta:
+        proxy = True
+        app_label = "testapp"
+        apps = Apps()
+
+    @property
+    def path_part(self) -> str:
+        return self.slug
+
+    def get_link(self) -> str:
+        url = reverse("article", kwargs={"slug": self.path_part})
+        return url
+
+
+def linked(self: Any, item: Any) -> Any:
+    return item.get_link()
+
+
+def absolute(self: Any, item: Any) -> Any:
+    return item.get_absolute_url()
+
+
+def lazy(self: Any, item: Any) -> Any:
+    return reverse_lazy("article", kwargs={"slug": str(item.slug)})
+
+
 def test_what_contribs_documentation_shows_is_read() -> None:
-    found = read(ArticleMethods).expressions
-    assert repr(found["lastmod"]) == "F(updated)"
-    assert repr(found["location"]) == "Route('article', slug=F(slug))"
+    assert repr(read(ArticleMethods).expressions["lastmod"]) == "F(updated)"
+    by_method = [located(linked, Linked), located(absolute), located(lazy)]
+    for cls in (ArticleMethods, *by_method):
+        found = read(cls).expressions
+        assert repr(found["location"]) == "Route('article', slug=F(slug))"
     assert {*map(str, read(Tags).expressions.values())} == {
         "Route('article', F(article__slug))",
         "F(article__updated)",
@@ -141,8 +174,20 @@ def given(self: Any, item: Any, more: Any = None) -> Any:
     return item.slug
 
 
-def recursive(self: Any, item: Any) -> Any:
-    return item.get_absolute_url()
+def guessed(self: Any, item: Any) -> Any:
+    return getattr(item, "slug", None)
+
+
+def unlazy(self: Any, item: Any) -> Any:
+    return str(reverse_lazy("article", kwargs={"slug": item.slug}))
+
+
+def slugified(self: Any, item: Any) -> Any:
+    return reverse("article", args=[slugify(item.title)])
+
+
+def dated(self: Any, item: Any) -> Any:
+    return reverse("article", args=[item.day.year])
 
 
 def decorated(method: Any) -> Any:
@@ -171,9 +216,13 @@ def marked(self: Any, item: Any) -> Any:
         (pathlike, "pathlike() has 'args=[item.slug]' ("),
         (given, "given() has 'self: Any, item: Any, more: Any=None' ("),
         (marked, "marked() has '@decorated' ("),
+        (guessed, "guessed() has "),
+        (unlazy, "unlazy() has "),
+        (slugified, "slugified() has "),
+        (dated, "dated() has "),
         (lambda self, item: item.slug, "the source of <lambda>() is not at hand"),
         (staticmethod(partial(either, None)), "Located.location is not a plain method"),
-        (staticmethod(recursive), "Located.location is not a plain method"),
+        (staticmethod(absolute), "Located.location is not a plain method"),
     ],
 )
 def test_what_keeps_a_method_is_said(location: Any, why: str) -> None:
@@ -185,10 +234,6 @@ def test_what_keeps_a_method_is_said(location: Any, why: str) -> None:
 def test_a_reason_has_file_and_line() -> None:
     line = either.__code__.co_firstlineno + 1
     assert f"({__file__}:{line})" in read(located(either)).why
-
-
-def lazy(self: Any, item: Any) -> Any:
-    return reverse_lazy("article", kwargs={"slug": str(item.slug)})
 
 
 def test_a_class_can_be_kept_from_it() -> None:
