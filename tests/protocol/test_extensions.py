@@ -9,13 +9,8 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps_plus.protocol.entries import (
-    News,
-    Platform,
-    Restriction,
-    Uploader,
-    Video,
-)
+from django_sitemaps_plus import News, Video
+from django_sitemaps_plus.protocol.entries import Platform, Restriction, Uploader
 from django_sitemaps_plus.protocol.errors import EntryError
 from django_sitemaps_plus.protocol.extensions import Place, news_xml, video_xml
 from django_sitemaps_plus.protocol.locations import ORIGIN_MARK

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import tracemalloc
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from django.contrib.sitemaps import Sitemap as ContribSitemap
@@ -19,12 +19,7 @@ from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.building.by_position import newest_lastmod
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.protocol.locations import Origin
-from django_sitemaps_plus.rendering.columns import (
-    LastmodColumn,
-    RowBatch,
-    Tally,
-    TextLocations,
-)
+from django_sitemaps_plus.rendering import columns
 from django_sitemaps_plus.rendering.serializer import Serializer
 from django_sitemaps_plus.sitemaps.sections import source_of
 from tests.support.factories import articles
@@ -306,9 +301,10 @@ def test_a_lastmod_in_the_future_is_omitted(
 
 
 def test_a_lastmod_in_the_future_is_reported() -> None:
-    column = LastmodColumn([dt.datetime(2026, 1, 3, tzinfo=dt.UTC)])
-    batch = RowBatch([7], {None: TextLocations(["/a/"])}, column, [None], [None])
-    tally = Tally()
+    lastmods = columns.LastmodColumn([dt.datetime(2026, 1, 3, tzinfo=dt.UTC)])
+    locations = {None: columns.TextLocations(["/a/"])}
+    batch = columns.RowBatch([7], {**locations}, lastmods, [None], [None])
+    tally = columns.Tally()
     origin = Origin("https", "www.example.com")
     serializer = Serializer(origin, dt.UTC, latest="2026-01-02T00:00:00")
     assert "lastmod" not in serializer.items(batch, tally).whole
@@ -321,8 +317,8 @@ def test_a_lastmod_in_the_future_is_reported() -> None:
 def test_a_newest_lastmod_in_the_future_is_not_known() -> None:
     now = dt.datetime.now(dt.UTC)
     for days, is_known in ((-1, True), (0.9, True), (1.1, False), (9_999, False)):
-        lastmod = now + dt.timedelta(days=days)
-        section = source_of("lines", type("Dated", (Lines,), {"lastmod": lastmod})())
+        own = {"items": lambda self: [], "lastmod": now + dt.timedelta(days=days)}
+        section = source_of("lines", type("Dated", (Sitemap,), own)())
         assert (newest_lastmod(section) is not None) is is_known
 
 
@@ -457,18 +453,6 @@ def test_the_row_path_refuses_the_same_among_good_ones(page_of: Any) -> None:
 # By position, where there are no former bytes
 
 
-class Lines(Sitemap):
-    """Locations as they are given, in a list."""
-
-    lines: ClassVar[list[str]] = []
-
-    def items(self) -> list[str]:
-        return self.lines
-
-    def location(self, item: str) -> str:
-        return item
-
-
 @pytest.mark.parametrize(
     ("good", "bad", "status"), [(0, 1, 503), (1, 10, 200), (1, 11, 503)]
 )
@@ -481,7 +465,8 @@ def test_too_many_bad_rows_by_position_are_no_page(
     status: int,
 ) -> None:
     lines = [*(["bad"] * bad), *(f"/{number}/" for number in range(good))]
-    register("lines", type("Wrong", (Lines,), {"lines": lines}))
+    own = {"items": lambda self: lines, "location": lambda self, item: item}
+    register("lines", type("Wrong", (Sitemap,), own))
     for address in ("/sitemap.xml", "/sitemap-lines.xml", "/sitemap-lines-1.xml"):
         response = client.get(address)
         assert response.status_code == status

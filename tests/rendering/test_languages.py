@@ -21,14 +21,7 @@ from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.protocol.entries import Image
 from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.rendering.reader import Reader
-from django_sitemaps_plus.sitemaps.attributes import (
-    alias,
-    annotated,
-    attribute_of,
-    declared_expressions,
-    in_language,
-    tags,
-)
+from django_sitemaps_plus.sitemaps import attributes
 from django_sitemaps_plus.sitemaps.sections import source
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 from tests.support.factories import NoteFactory
@@ -287,7 +280,8 @@ def test_related_rows_are_read_in_each_language_that_has_others(
 def test_what_is_the_same_in_each_language_is_read_once() -> None:
     location = Route("/x/{a}/{b}/", a=F("slug"), b=Resolved())
     sitemap = type("Spoken", (Sitemap,), translated(location=location))()
-    every = annotated(sitemap.items(), declared_expressions(sitemap), sitemap)
+    expressions = attributes.declared_expressions(sitemap)
+    every = attributes.annotated(sitemap.items(), expressions, sitemap)
     assert [*every.query.annotations] == [
         "sitemaps_plus_location_a",
         "sitemaps_plus_location_b",
@@ -298,7 +292,8 @@ def test_what_is_the_same_in_each_language_is_read_once() -> None:
 @pytest.mark.parametrize("part", [None, 0])
 def test_an_alias_in_a_language_is_of_the_same_attribute(part: int | None) -> None:
     """So an image that fails in one language costs the image, not the URL."""
-    assert attribute_of(in_language(alias("images", part), "pt-br")) in tags()
+    name = attributes.in_language(attributes.alias("images", part), "pt-br")
+    assert attributes.attribute_of(name) in attributes.tags()
 
 
 def test_another_column_in_one_language_is_another_definition(register: Any) -> None:

@@ -173,15 +173,13 @@ NAME = "Write a name alone, as {slug}, and format its value in an expression."
             Route("/p/{kind}{pk}", kind="", pk=F("pk")),
             "A value of '/p/{kind}{pk}' is empty or has a '/': kind=''.",
         ),
-        (
-            Route("https://www.example.com/p/{pk}", pk=F("pk")),
-            "no URL pattern is named 'https://www.example.com/p/{pk}'. A path begins "
-            "with '/', without scheme and host, which are the site's: write '/p/{pk}'.",
-        ),
-        (
-            Route("p/{pk}", pk=F("pk")),
-            "no URL pattern is named 'p/{pk}'. A path begins with '/', without scheme "
-            "and host, which are the site's: write '/p/{pk}'.",
+        *(
+            (
+                Route(f"{start}p/{{pk}}", pk=F("pk")),
+                f"no URL pattern is named '{start}p/{{pk}}'. A path begins with '/', "
+                "without scheme and host, which are the site's: write '/p/{pk}'.",
+            )
+            for start in ("https://www.example.com/", "")
         ),
     ],
 )

@@ -37,19 +37,14 @@ OUTSIDE = [
     *("str(o.name)", "o.article.get_absolute_url", "o", "o.article", "-o.pk"),
 ]
 DATES = ["o.article.updated", "o.article.day", "o.when()", "None", "'2026-01-02'"]
-#: Names of patterns, and how many parameters they have, by name.
 PATTERNS: dict[str, tuple[str, ...]] = {
-    "article": ("slug",),
-    "word": ("slug",),
+    **dict.fromkeys(("article", "word", "style", "one:page", "none"), ("slug",)),
     "by-number": ("pk",),
     "in-category": ("category", "slug"),
     "tag": ("category", "name"),
     "year": ("year", "slug"),
     "uuid": ("id",),
     "positional": (),
-    "style": ("slug",),
-    "one:page": ("slug",),
-    "no-such-name": ("slug",),
 }
 
 

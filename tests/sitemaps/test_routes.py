@@ -14,12 +14,10 @@ from django.db.models import F
 from django.test import override_settings
 from django.urls import (
     NoReverseMatch,
-    clear_script_prefix,
     clear_url_caches,
     include,
     path,
     reverse,
-    set_script_prefix,
     set_urlconf,
 )
 from django.utils import translation
@@ -30,6 +28,7 @@ from django_sitemaps_plus.exceptions import RouteError
 from django_sitemaps_plus.sitemaps.compiled_routes import CompiledRoute
 from django_sitemaps_plus.sitemaps.routes import Route
 from tests.support import route_urls
+from tests.support.helpers import script_name
 
 pytestmark = pytest.mark.urls("tests.support.route_urls")
 
@@ -39,14 +38,12 @@ def under(
     prefix: str = "/", language: str | None = "en", urlconf: Any = None
 ) -> Iterator[None]:
     """Set what a URL depends on besides its values."""
-    set_script_prefix(prefix)
     set_urlconf(urlconf)
     try:
-        with translation.override(language):
+        with script_name(prefix), translation.override(language):
             yield
     finally:
         set_urlconf(None)
-        clear_script_prefix()
 
 
 def outcome(function: Callable[..., str], *args: Any, **kwargs: Any) -> object:
@@ -105,61 +102,41 @@ digits = st.integers(min_value=0, max_value=9999)
 years = st.integers(min_value=1800, max_value=2100)
 slugs = st.text("abcXYZ059-_", min_size=1, max_size=8)
 segments = st.text(min_size=1, max_size=8).filter(lambda text: "/" not in text)
-#: For each pattern: its parameters, and the values that it usually takes.
 CASES: list[tuple[str, dict[str, st.SearchStrategy[Any]]]] = [
-    ("int", {"value": digits}),
-    ("str", {"value": segments}),
-    ("slug", {"value": slugs}),
-    ("path", {"value": st.text(min_size=1)}),
+    *((name, {"value": digits}) for name in ("int", "clash")),
+    *((name, {"value": segments}) for name in ("str", "shouting")),
+    *((name, {"value": st.text(min_size=1)}) for name in ("path", "anything")),
+    *((name, {"value": slugs}) for name in ("slug", "slash", "kind", "both")),
+    *((name, {"value": slugs}) for name in ("percent", "percents")),
     ("uuid", {"value": st.uuids() | st.uuids().map(str)}),
     ("year", {"value": years}),
-    ("shouting", {"value": segments}),
     ("two", {"rest": st.text(min_size=1), "year": digits, "text": segments}),
     ("joined", {"first": segments, "second": segments}),
-    ("anything", {"value": st.text(min_size=1)}),
-    ("slash", {"value": slugs}),
     ("choice", {"value": slugs | digits}),
     ("choice", {"value": slugs, "year": digits}),
-    ("kind", {"value": slugs}),
     ("kind", {"value": slugs, "kind": st.sampled_from(["list", "grid"])}),
     ("under", {"n": digits, "kind": st.just(1)}),
-    ("both", {}),
-    ("both", {"value": slugs}),
+    *((name, {}) for name in ("both", "optional", "maybe", "alternatives")),
     ("named", {"year": years, "text": segments}),
     ("unnamed", {"_0": digits, "_1": slugs}),
-    ("optional", {}),
     ("optional", {"page": digits}),
-    ("maybe", {}),
-    ("maybe", {"text": slugs}),
+    *((name, {"text": slugs}) for name in ("maybe", "again", "possessive")),
     ("nested", {"_0": st.builds("{}-{}".format, digits, slugs)}),
-    ("again", {"text": slugs}),
     ("ahead", {"text": segments}),
     ("either", {"text": st.sampled_from("abcd")}),
-    ("alternatives", {}),
-    ("possessive", {"text": slugs}),
     ("scoped", {"text": st.sampled_from(["a", "AF"])}),
     ("open", {"text": st.sampled_from(["xml", "rss", "xml2"])}),
     ("dot", {"text": st.text()}),
     ("class", {"text": st.text("nopz", min_size=2, max_size=5)}),
-    ("percent", {"value": slugs}),
-    ("percents", {"value": slugs}),
     ("format", {"value": slugs | st.just("%(value)s")}),
-    ("clash", {"value": digits}),
     ("reserved", {"self": slugs}),
-    ("one:page", {"slug": slugs}),
-    ("shop:page", {"slug": slugs, "year": years}),
+    *((name, {"slug": slugs}) for name in ("one:page", "about", "translated")),
+    *((name, {"slug": slugs, "year": years}) for name in ("shop:page", "blog:page")),
     ("two:deep:odd", {"text": segments, "year": years}),
     ("shop:deep:home", {"year": years}),
-    ("blog:page", {"slug": slugs, "year": years}),
-    ("other:odd", {"text": segments}),
-    ("bare:odd", {"text": segments}),
-    ("about", {"slug": slugs}),
-    ("translated", {"slug": slugs}),
-    ("i18n:odd", {"text": segments}),
-    ("unknown", {"slug": slugs}),
-    ("shop:unknown", {"slug": slugs}),
-    ("unknown:page", {"slug": slugs}),
-    ("one:unknown:page", {"slug": slugs}),
+    *((name, {"text": segments}) for name in ("other:odd", "bare:odd", "i18n:odd")),
+    *((f"{name}unknown", {"slug": slugs}) for name in ("", "shop:")),
+    *((f"{name}:page", {"slug": slugs}) for name in ("unknown", "one:unknown")),
     ("str", {"values": slugs}),
 ]
 POSITIONAL: list[tuple[str, list[st.SearchStrategy[Any]]]] = [
