@@ -18,9 +18,6 @@ from django.test import Client
 from django_sitemaps_plus import Route, Sitemap
 from django_sitemaps_plus.building.by_position import newest_lastmod
 from django_sitemaps_plus.models import Page
-from django_sitemaps_plus.protocol.locations import Origin
-from django_sitemaps_plus.rendering import columns
-from django_sitemaps_plus.rendering.serializer import Serializer
 from django_sitemaps_plus.sitemaps.sections import source_of
 from tests.support.factories import articles
 from tests.support.helpers import body, locations, run_command, urlset
@@ -296,22 +293,12 @@ def test_a_lastmod_in_the_future_is_omitted(
     assert found == [*written[:2], None]
     page = Page.objects.get()
     assert (page.entries, page.bad) == (3, 0)
+    ((label, reason),) = page.problems
+    assert label == str(Article.objects.latest("updated").pk)
+    expected = f"listed without lastmod {written[2]}: more than a day in the future"
+    assert reason == expected
     assert page.newest is not None
     assert page.newest < (now + dt.timedelta(days=1.5)).timestamp()
-
-
-def test_a_lastmod_in_the_future_is_reported() -> None:
-    lastmods = columns.LastmodColumn([dt.datetime(2026, 1, 3, tzinfo=dt.UTC)])
-    locations = {None: columns.TextLocations(["/a/"])}
-    batch = columns.RowBatch([7], {**locations}, lastmods, [None], [None])
-    tally = columns.Tally()
-    origin = Origin("https", "www.example.com")
-    serializer = Serializer(origin, dt.UTC, latest="2026-01-02T00:00:00")
-    assert "lastmod" not in serializer.items(batch, tally).whole
-    (row,) = tally.omitted.values()
-    lastmod = "2026-01-03T00:00:00+00:00"
-    expected = f"listed without lastmod {lastmod}: more than a day in the future"
-    assert (row.label, row.reason) == ("7", expected)
 
 
 def test_a_newest_lastmod_in_the_future_is_not_known() -> None:

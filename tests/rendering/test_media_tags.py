@@ -17,7 +17,7 @@ from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.protocol.entries import Restriction
 from django_sitemaps_plus.protocol.errors import EntryError
 from tests.support.factories import ArticleFactory, articles
-from tests.support.helpers import ArticleSitemap, body, locations, run_command, urlset
+from tests.support.helpers import ArticleSitemap, body, locations, urlset
 from tests.testapp.models import Article, Photo
 
 from .test_media import FILM, NEWS, STORY, VIDEO
@@ -283,13 +283,6 @@ def test_a_database_that_fails_is_no_faulty_tag(page_of: Any) -> None:
 
     for value in (OperationalError("gone"), Image()):
         assert page_of(declared("images", value)).status_code == 503
-
-
-def test_the_command_names_the_row(register: Any, bad: Article) -> None:
-    register("article", declared("videos", LONG))
-    out, err, code = run_command("build_sitemaps")
-    assert (err, code) == ("", 0)
-    assert f"  Row {bad.pk} is listed without videos.title 'aaa" in out
 
 
 # News

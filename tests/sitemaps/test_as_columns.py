@@ -57,7 +57,7 @@ class Tags(Sitemap):
         from django.urls import reverse
 
         article = item.article
-        return reverse("article", args=[article.slug])
+        return reverse("article", args=(article.slug,))
 
     def lastmod(self, item: Tag) -> Any:
         return item.article.updated

@@ -12,13 +12,12 @@ from django.utils import translation
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from django_sitemaps_plus import Route, Sitemap
+from django_sitemaps_plus import Route
 from django_sitemaps_plus.exceptions import RouteError
 from django_sitemaps_plus.models import Page
 from tests.sitemaps.test_routes import any_value, assembled, outcome, segments
-from tests.support.factories import NoteFactory, articles
-from tests.support.helpers import Entry, body, locations, script_name, urlset
-from tests.testapp.models import Note
+from tests.support.factories import articles
+from tests.support.helpers import body, locations, script_name
 
 #: What RFC 3986 lets stand in a path: pchar and "/".
 SAFE = "/:@!$&'()*+,;=~"
@@ -219,13 +218,3 @@ def test_a_path_that_django_does_not_serve_is_listed(both: Any) -> None:
         "location '/p/../': has a segment '.' or '..': crawlers would request another "
         "URL",
     ]
-
-
-@pytest.mark.django_db
-def test_each_language_has_its_own_path(page_of: Any) -> None:
-    NoteFactory(number=7)
-    location = Route("/{language}/n/{number}", number=F("number"))
-    languages = {"i18n": True, "alternates": True, "languages": ("en", "pt-br")}
-    page = page_of(Sitemap, model=Note, location=location, **languages)
-    urls = {code: f"https://www.example.com/{code}/n/7" for code in ("en", "pt-br")}
-    assert urlset(page) == [Entry(url, alternates=urls) for url in urls.values()]

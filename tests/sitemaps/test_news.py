@@ -35,6 +35,8 @@ from tests.support.helpers import (
 )
 from tests.testapp.models import Article, Category
 
+from .test_sections import evaluated
+
 SITE = "https://www.example.com"
 
 
@@ -180,13 +182,6 @@ def test_the_publication_is_that_of_the_class_or_of_the_settings(settings: Any) 
     }
     assert (Plain().news.name, Plain().news.language) == ("The Setting", "nl")
     assert Daily().news.name == "The Example"
-
-
-def evaluated(sitemap: Any) -> Any:
-    """Return a queryset whose rows were read."""
-    items = Article.objects.all()
-    assert not items
-    return items
 
 
 @pytest.mark.django_db
