@@ -86,8 +86,8 @@ def test_a_url_of_no_page_of_its_own_is_bad_where_a_class_makes_all(
     good = [f"{HOST}/{number}/" for number in range(200)]
     urls = [f"{HOST}/a/../b/", f"{HOST}/a/?PHPSESSID=1", *good]
     infos = [{"location": url} for url in urls]
-    page = page_of(Sitemap, items=lambda self: urls, get_urls=lambda self, *a, **kw: infos)
-    assert locations(page) == good
+    own = {"items": lambda self: urls, "get_urls": lambda self, *args, **kwargs: infos}
+    assert locations(page_of(Sitemap, **own)) == good
 
 
 def test_an_overridden_method_may_add_to_what_the_class_declares(page_of: Any) -> None:

@@ -403,9 +403,9 @@ READ = "{'location': F(slug), 'priority': 1.0}"
 def test_it_is_read_the_same_however_it_is_run(own: Path, monkeypatch: Any) -> None:
     code = (
         f"import sys\nsys.path.insert(0, {str(own.parent)!r})\n"
-        "sys.settrace(lambda *args: None)\n"
-        "import django\ndjango.setup()\nfrom own_sitemaps import Own\n"
+        "import django\ndjango.setup()\n"
         "from tests.sitemaps.test_as_columns import read\n"
+        "sys.settrace(lambda *args: None)\nfrom own_sitemaps import Own\n"
         "found = read(Own)\nprint(found.expressions or found.why)\n"
     )
     done = subprocess.run(
