@@ -72,7 +72,10 @@ IN_ORDER = ["b.jpg", "a%20%C3%A9.jpg", "c.jpg"]
     [
         (FILES, IN_ORDER),
         (Related("photos", Image(F("file"))), IN_ORDER),
-        (Related("photos", F("file"), order_by="-position"), IN_ORDER[::-1]),
+        (
+            Related("photos", F("file"), order_by="-position"),
+            ["c.jpg", "b.jpg", "a%20%C3%A9.jpg"],
+        ),
         (Related("photos", F("file"), order_by=[F("public").asc(), "-pk"]), IN_ORDER),
         (
             Related("photos", F("file"), filter=Q(public=True) & ~Q(position=3)),
