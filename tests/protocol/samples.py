@@ -6,29 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from django_sitemaps_plus.protocol import extensions, writers
 from django_sitemaps_plus.protocol.dates import w3c
-from django_sitemaps_plus.protocol.extensions import (
-    MEDIA,
-    Place,
-    image_xml,
-    news_xml,
-    video_xml,
-)
 from django_sitemaps_plus.protocol.locations import Origin
 from django_sitemaps_plus.protocol.markup import escape
-from django_sitemaps_plus.protocol.writers import (
-    UrlsetWriter,
-    alternate_xml,
-    changefreq_xml,
-    lastmod_xml,
-    priority_xml,
-    urlset_header,
-)
 
 ORIGIN = Origin("https", "www.example.com")
 SITE = str(ORIGIN)
 BERLIN = ZoneInfo("Europe/Berlin")
-FULL_HEADER = urlset_header(MEDIA)
+FULL_HEADER = writers.urlset_header(extensions.MEDIA)
 
 
 def url_xml(
@@ -45,16 +31,19 @@ def url_xml(
 ) -> str:
     """Return a ``<url>``; ``zone`` is that of a naive lastmod."""
     path = ORIGIN.local_path(loc)
-    place = Place(SITE, path, zone)
+    place = extensions.Place(SITE, path, zone)
     parts = [
         f"<url><loc>{SITE}{escape(path)}</loc>",
-        "" if lastmod is None else lastmod_xml(w3c(lastmod, zone)),
-        changefreq_xml(changefreq),
-        priority_xml(priority),
-        *(alternate_xml(code, ORIGIN.absolute(href)) for code, href in alternates),
-        *(image_xml(image, place) for image in images),
-        *(video_xml(video, place) for video in videos),
-        *(news_xml(article, place) for article in news),
+        "" if lastmod is None else writers.lastmod_xml(w3c(lastmod, zone)),
+        writers.changefreq_xml(changefreq),
+        writers.priority_xml(priority),
+        *(
+            writers.alternate_xml(code, ORIGIN.absolute(href))
+            for code, href in alternates
+        ),
+        *(extensions.image_xml(image, place) for image in images),
+        *(extensions.video_xml(video, place) for video in videos),
+        *(extensions.news_xml(article, place) for article in news),
         "</url>\n",
     ]
     return "".join(parts)
@@ -63,7 +52,7 @@ def url_xml(
 def write_urlset(urls: Iterable[str], header: bytes = FULL_HEADER) -> bytes:
     """Return the bytes of a urlset."""
     written: list[bytes] = []
-    writer = UrlsetWriter(written.append, header=header)
+    writer = writers.UrlsetWriter(written.append, header=header)
     for url in urls:
         writer.add_xml(url.encode())
     writer.finish()

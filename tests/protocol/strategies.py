@@ -8,14 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from django_sitemaps_plus.protocol.entries import (
-    Image,
-    News,
-    Platform,
-    Restriction,
-    Uploader,
-    Video,
-)
+from django_sitemaps_plus import Image, News, Video
+from django_sitemaps_plus.protocol.entries import Platform, Restriction, Uploader
 from django_sitemaps_plus.protocol.limits import CHANGEFREQS
 
 # Surrogates, control characters and what XML must escape, far more often than chance.

@@ -61,30 +61,37 @@ def test_a_crawler_obeys_the_rules_and_finds_the_sitemaps() -> None:
 
 def test_a_group_without_rules_does_not_take_the_next_groups_rules() -> None:
     """A blank line does not end a group."""
-    text = robots_txt([Group(("GoodBot",)), Group(("*",), disallow=("/",))], [])
-
+    every = Group(("*",), disallow=("/",))
+    text = robots_txt([Group(("GoodBot",)), every], [])
     assert text == "User-agent: GoodBot\nDisallow:\n\nUser-agent: *\nDisallow: /\n"
+    signals = robots_txt([Group(("A",), signals=(("search", True),)), every], [])
+    assert read(signals).can_fetch("A", "/")
 
 
-def test_signals_are_one_line_of_the_group_that_other_parsers_pass_over() -> None:
-    given = tuple(zip(SIGNALS, (True, False, False), strict=True))
-    text = robots_txt([Group(("*",), disallow=("/a/",), signals=given)], [])
-    line = "Content-Signal: search=yes, ai-input=no, ai-train=no\n"
-    assert text == f"User-agent: *\n{line}Disallow: /a/\n"
-    assert not read(text).can_fetch("AnyBot", "/a/")
-    assert read_groups(text) == [Group(("*",), (), ("/a/",))]
-
-
-def test_preferences_of_a_path_are_a_line_of_their_own() -> None:
-    of_all = tuple(zip(USAGES, (True, False, False), strict=True))
-    usage = (("", of_all), ("/a b#c/", (("train-ai", True),)))
-    text = robots_txt([Group(("*",), disallow=("/a/",), usage=usage)], [])
-    assert text == (
-        "User-agent: *\n"
-        "Content-Usage: search=y, ai-use=n, train-ai=n\n"
-        "Content-Usage: /a%20b%23c/ train-ai=y\n"
-        "Disallow: /a/\n"
-    )
+@pytest.mark.parametrize(
+    ("given", "lines"),
+    [
+        (
+            {"signals": tuple(zip(SIGNALS, (True, False, False), strict=True))},
+            "Content-Signal: search=yes, ai-input=no, ai-train=no\n",
+        ),
+        (
+            {
+                "usage": (
+                    ("", tuple(zip(USAGES, (True, False, False), strict=True))),
+                    ("/a b#c/", (("train-ai", True),)),
+                )
+            },
+            "Content-Usage: search=y, ai-use=n, train-ai=n\n"
+            "Content-Usage: /a%20b%23c/ train-ai=y\n",
+        ),
+    ],
+)
+def test_signals_and_usages_are_lines_of_the_group_that_other_parsers_pass_over(
+    given: Any, lines: str
+) -> None:
+    text = robots_txt([Group(("*",), disallow=("/a/",), **given)], [])
+    assert text == f"User-agent: *\n{lines}Disallow: /a/\n"
     assert not read(text).can_fetch("AnyBot", "/a/")
     assert read_groups(text) == [Group(("*",), (), ("/a/",))]
 
@@ -103,11 +110,6 @@ def test_licenses_are_of_no_group_and_stand_before_all_of_them() -> None:
     assert not parsed.can_fetch("B", "/x/")
     assert parsed.site_maps() == ["https://a.example/sitemap.xml"]
     assert read_groups(text) == read_groups(robots_txt(groups, []))
-
-
-def test_a_group_with_signals_only_does_not_take_the_next_groups_rules() -> None:
-    groups = [Group(("A",), signals=(("search", True),)), Group(("*",), (), ("/",))]
-    assert read(robots_txt(groups, [])).can_fetch("A", "/")
 
 
 ALL = Group(("*",), disallow=("/cart/", "/search/"))
@@ -143,8 +145,19 @@ def test_rules_that_a_named_crawler_does_not_follow_are_found(
         assert all(read(text).can_fetch(name, rule) for rule in rules)
 
 
-def test_nothing_to_say_is_an_empty_file() -> None:
-    assert robots_txt([], []) == ""
+def test_a_hash_in_a_path_does_not_begin_a_comment() -> None:
+    rules = robots_txt([Group(("*",), (), ("/a#b c", "/*.pdf$"))], [])
+    assert "Disallow: /a%23b%20c\nDisallow: /*.pdf$\n" in rules
+    assert robots_txt([], []) == "", "nothing to say"
+
+
+def test_more_than_crawlers_must_read_is_refused() -> None:
+    frame = len("User-agent: *\nDisallow: /\n")
+    longest = "/" + "a" * (MAX_ROBOTS_BYTES - frame)
+    text = robots_txt([Group(("*",), disallow=(longest,))], [])
+    assert len(text.encode()) == MAX_ROBOTS_BYTES
+    with pytest.raises(PageFull, match="512001 bytes, over 512000"):
+        robots_txt([Group(("*",), disallow=(longest + "a",))], [])
 
 
 @pytest.mark.parametrize(
@@ -153,27 +166,27 @@ def test_nothing_to_say_is_an_empty_file() -> None:
         (Group(()), "user_agents: none"),
         (Group("*"), "user_agents '\\*': not a tuple"),
         (Group(("",)), "user_agents '': not the name"),
-        (Group((" a",)), "not the name"),
-        (Group(("a\nDisallow: /",)), "not the name"),
-        (Group(("a#b",)), "not the name"),
-        (Group(("a:b",)), "not the name"),
-        (Group(("бот",)), "not the name"),
+        *(
+            (Group((name,)), "not the name")
+            for name in (" a", "a\nDisallow: /", "a#b", "a:b", "бот")
+        ),
         (Group((7,)), "user_agents 7"),
         (Group(("*",), disallow="/"), "disallow '/': not a tuple"),
         (Group(("*",), disallow=("a",)), "disallow 'a': begins with neither"),
         (Group(("*",), allow=("https://a/",)), "allow 'https://a/': begins with"),
-        (Group(("*",), allow=("/a\nDisallow: /",)), "not one line"),
-        (Group(("*",), allow=("/a\r",)), "not one line"),
-        (Group(("*",), allow=("/a\x85",)), "not one line"),
-        (Group(("*",), allow=("/\ud800",)), "not one line"),
+        *(
+            (Group(("*",), allow=(rule,)), "not one line")
+            for rule in ("/a\nDisallow: /", "/a\r", "/a\x85", "/\ud800")
+        ),
         (Group(("*",), allow=(None,)), "allow None"),
         (Group(("*",), usage=(("a", ()),)), "content_usage 'a': begins with neither"),
         (Group(("*",), usage=(("/a\nb", ()),)), "content_usage .*: not one line"),
         (Group(("*",), crawl_delay=-1), "crawl_delay -1: not within"),
         (Group(("*",), crawl_delay=float("nan")), "crawl_delay nan"),
-        (Group(("*",), clean_param=("a b",)), "clean_param 'a b': not like"),
-        (Group(("*",), clean_param=("a /b\nDisallow: /",)), "clean_param .*: not like"),
-        (Group(("*",), clean_param=("a" * 501,)), "clean_param .*: not like"),
+        *(
+            (Group(("*",), clean_param=(given,)), "clean_param .*: not like")
+            for given in ("a b", "a /b\nDisallow: /", "a" * 501)
+        ),
     ],
 )
 def test_what_would_break_a_line_is_refused(group: Group, reason: str) -> None:
@@ -187,22 +200,6 @@ def test_a_sitemap_and_a_license_must_be_absolute_urls(url: str) -> None:
         robots_txt([], [url])
     with pytest.raises(EntryError):
         robots_txt([], [], [url])
-
-
-def test_a_hash_in_a_path_does_not_begin_a_comment() -> None:
-    rules = robots_txt([Group(("*",), (), ("/a#b c", "/*.pdf$"))], [])
-    assert "Disallow: /a%23b%20c\nDisallow: /*.pdf$\n" in rules
-
-
-def test_more_than_crawlers_must_read_is_refused() -> None:
-    frame = len("User-agent: *\nDisallow: /\n")
-    longest = "/" + "a" * (MAX_ROBOTS_BYTES - frame)
-
-    text = robots_txt([Group(("*",), disallow=(longest,))], [])
-
-    assert len(text.encode()) == MAX_ROBOTS_BYTES
-    with pytest.raises(PageFull, match="512001 bytes, over 512000"):
-        robots_txt([Group(("*",), disallow=(longest + "a",))], [])
 
 
 @given(
@@ -250,12 +247,14 @@ def test_what_is_written_is_read_again(groups: list[Group]) -> None:
     [
         ([], False),
         ([Group(("*",))], False),
-        ([Group(("*",), disallow=("/",))], True),
-        ([Group(("*",), disallow=("/*",))], True),
-        ([Group(("*",), disallow=("/a", "/"))], True),
+        *(
+            ([Group(("*",), disallow=rules)], expected)
+            for rules, expected in [
+                *((("/",), True), (("/*",), True), (("/a", "/"), True)),
+                *((("",), False), (("/a",), False)),
+            ]
+        ),
         ([Group(("GoodBot", "*"), disallow=("/",))], True),
-        ([Group(("*",), disallow=("",))], False),
-        ([Group(("*",), disallow=("/a",))], False),
         ([Group(("BadBot",), disallow=("/",))], False),
         ([Group(("*",), allow=("/a",), disallow=("/",))], False),
         ([Group(("*",), allow=("",), disallow=("/",))], True),

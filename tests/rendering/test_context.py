@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -33,11 +33,11 @@ from django_sitemaps_plus.pagination.bounds import fill
 from django_sitemaps_plus.rendering import digest
 from django_sitemaps_plus.sitemaps import sections
 from django_sitemaps_plus.sitemaps.site import Site
+from tests.support.helpers import SITEMAP
 from tests.testapp.models import Article, Note
 from tests.testapp.views import anything
 
 BASE_URL = "https://www.example.com/shop"
-TAG = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 ZONE = ZoneInfo("Asia/Kathmandu")  # settings.TIME_ZONE is Europe/Berlin
 
 # Another project's URLconf, which the middleware below hands to its requests.
@@ -155,23 +155,19 @@ def ask(name: str, **extra: Any) -> bytes:
 
 
 def in_thread(name: str) -> bytes:
-    built: list[bytes] = []
+    site, source = Site.current().address(), sections.source(name)
+    assert site is not None
 
-    def run() -> None:
-        site, source = Site.current().address(), sections.source(name)
-        assert site is not None
+    def run() -> bytes:
         try:
             fill(source)
             page = Page.objects.select_related("section").get(section__name=name)
-            stored = Serving(source, site).build(page).stored
-            built.append(stored.body_for(site))
+            return Serving(source, site).build(page).stored.body_for(site)
         finally:
             connections.close_all()
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    return built[0]
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(run).result()
 
 
 def by_command(name: str) -> bytes:
@@ -206,11 +202,6 @@ def abroad(way: Callable[[str], bytes], name: str) -> bytes:
         return way(name)
 
 
-NOTES = [
-    (f"{language}/notes/{number}/", None)
-    for number in (1, 2)
-    for language in ("en", "de", "pt-br")
-]
 EXPECTED: dict[str, list[tuple[str, str | None]]] = {
     "row": [("articles/late/", "2024-03-01T23:30:00+00:00")],
     "object": [
@@ -218,7 +209,11 @@ EXPECTED: dict[str, list[tuple[str, str | None]]] = {
         ("articles/late/?en", "2024-03-02T00:30:00+01:00"),
         ("articles/draft/?en", "2024-03-02T00:30:00+01:00"),
     ],
-    "languages": NOTES,
+    "languages": [
+        (f"{language}/notes/{number}/", None)
+        for number in (1, 2)
+        for language in ("en", "de", "pt-br")
+    ],
     "position": [(f"en/notes/{number}/", "2024-03-02") for number in (1, 2, 3)],
     "": [
         *((f"sitemap-{name}-1.xml", None) for name in BY_KEY),
@@ -230,12 +225,13 @@ EXPECTED: dict[str, list[tuple[str, str | None]]] = {
 
 
 def entries(packed: bytes) -> list[tuple[str, str | None]]:
+    start = f"{BASE_URL}/"
     return [
         (
-            entry.findtext(f"{TAG}loc").removeprefix(f"{BASE_URL}/"),
-            entry.findtext(f"{TAG}lastmod"),
+            one.findtext(f"{SITEMAP}loc").removeprefix(start),
+            one.findtext(f"{SITEMAP}lastmod"),
         )
-        for entry in etree.fromstring(packed)
+        for one in etree.fromstring(packed)
     ]
 
 

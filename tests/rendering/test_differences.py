@@ -5,12 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps_plus.rendering.listing import (
-    Listing,
-    differing,
-    listing_of,
-    listings,
-)
+from django_sitemaps_plus.rendering import listing
 
 #: Few locations and contents, so that entries repeat and move; some begin alike.
 entries = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 1)), max_size=120)
@@ -58,8 +53,8 @@ def test_an_edited_text_differs_as_its_listing_does(
 
 def check(former: list[tuple[int, int]], new: list[tuple[int, int]], size: int) -> None:
     text, blocks = text_of(former), blocks_of(new, size)
-    old, current = listings(text, blocks)
-    whole_old, whole_new = listing_of(text), listing_of(b"".join(blocks))
+    old, current = listing.listings(text, blocks)
+    whole_old, whole_new = map(listing.listing_of, (text, b"".join(blocks)))
     assert whole_old.items() ^ whole_new.items() == old.items() ^ current.items()
     assert old.items() <= whole_old.items()
     assert current.items() <= whole_new.items()
@@ -69,10 +64,10 @@ def test_what_is_equal_is_not_taken_apart() -> None:
     found = [(number, 0) for number in range(1_000)]
     changed = [*found[:500], (500, 1), *found[501:]]
     blocks = blocks_of(changed, 100)
-    ((old, new),) = differing(text_of(found), blocks)
+    ((old, new),) = listing.differing(text_of(found), blocks)
     assert (old, new) == (text_of(found[500:600]), text_of(changed[500:600]))
-    assert listings(text_of(found), blocks) == (entry(500, 0), entry(500, 1))
+    assert listing.listings(text_of(found), blocks) == (entry(500, 0), entry(500, 1))
 
 
-def entry(number: int, content: int) -> Listing:
-    return listing_of(text_of([(number, content)]))
+def entry(number: int, content: int) -> listing.Listing:
+    return listing.listing_of(text_of([(number, content)]))

@@ -13,10 +13,11 @@ from django_sitemaps_plus.changes import hints
 from django_sitemaps_plus.models import Page
 from tests.support.factories import articles
 from tests.support.helpers import (
-    ArticleSitemap,
+    Entry,
     body,
     crawled,
     later,
+    locations,
     run_command,
     told,
     urlset,
@@ -47,92 +48,56 @@ def titled(*titles: str) -> list[Article]:
     return list(Article.objects.order_by("pk"))
 
 
-def paths(client: Client, address: str = PAGE) -> list[str]:
-    return [entry.loc.removeprefix(HOST) for entry in urlset(client.get(address))]
-
-
-def test_an_item_has_as_many_as_the_class_gives(client: Client, register: Any) -> None:
-    register("given", Given)
+def test_an_item_has_as_many_as_the_class_gives(page_of: Any) -> None:
     titled("1", "0", "2", "bad")
-    assert paths(client) == ["/a0/0/", "/a2/0/", "/a2/1/"]
+    by_key = page_of(Given)
+    found = [entry.loc.removeprefix(HOST) for entry in urlset(by_key)]
+    assert found == ["/a0/0/", "/a2/0/", "/a2/1/"]
     page = Page.objects.get()
     assert (page.items, page.entries, page.bad) == (4, 3, 1)
     assert "invalid literal for int()" in page.problems[0][1]
+    by_position = page_of(Given, items=lambda self: [*Article.objects.order_by("pk")])
+    assert body(by_key) == body(by_position)
 
 
-def test_each_part_of_an_entry_is_written(client: Client, register: Any) -> None:
-    class Whole(Given):
-        def get_urls_for_item(self, item: Article) -> Any:
-            link = {"location": f"{HOST}/de/", "lang_code": "de"}
-            elsewhere = {"location": "https://other.example/fr/", "lang_code": "fr"}
-            return [
-                {
-                    "location": f"{HOST}/en/",
-                    "lastmod": DAY,
-                    "changefreq": "daily",
-                    "priority": 0,
-                    "alternates": [link, elsewhere],
-                    "images": ["/a.jpg"],
-                    "other keys": "are for whoever reads them",
-                }
-            ]
-
-    register("given", Whole)
-    titled("")
-    (entry,) = urlset(client.get(PAGE))
-    assert entry.loc == f"{HOST}/en/"
-    assert (entry.lastmod, entry.changefreq) == ("2026-01-02", "daily")
-    assert entry.priority == "0"
-    assert entry.alternates == {
-        "de": f"{HOST}/de/",
-        "fr": "https://other.example/fr/",
+def test_each_part_of_an_entry_is_written(page_of: Any) -> None:
+    alternates = {"de": f"{HOST}/de/", "fr": "https://other.example/fr/"}
+    given = {
+        "location": f"{HOST}/en/",
+        "lastmod": DAY,
+        "changefreq": "daily",
+        "priority": 0,
+        "alternates": [
+            {"location": url, "lang_code": code} for code, url in alternates.items()
+        ],
+        "images": ["/a.jpg"],
+        "other keys": "are for whoever reads them",
     }
-    assert entry.images == (f"{HOST}/a.jpg",)
+    titled("")
+    images = (f"{HOST}/a.jpg",)
+    assert urlset(page_of(get_urls_for_item=lambda self, item: [given])) == [
+        Entry(f"{HOST}/en/", "2026-01-02", "daily", "0", alternates, images)
+    ]
 
 
-@pytest.mark.parametrize("path", ["/a/../b/", "/a/?PHPSESSID=1"])
 def test_a_url_of_no_page_of_its_own_is_bad_where_a_class_makes_all(
-    client: Client, register: Any, path: str
+    page_of: Any,
 ) -> None:
-    class Whole(Sitemap):
-        def items(self) -> Any:
-            return [path, *[f"/{number}/" for number in range(200)]]
-
-        def get_urls(self, *args: Any, **kwargs: Any) -> Any:
-            return [{"location": f"{HOST}{item}"} for item in self.items()]
-
-    register("given", Whole)
-    assert paths(client) == [f"/{number}/" for number in range(200)]
+    good = [f"{HOST}/{number}/" for number in range(200)]
+    urls = [f"{HOST}/a/../b/", f"{HOST}/a/?PHPSESSID=1", *good]
+    infos = [{"location": url} for url in urls]
+    own = {"items": lambda self: urls, "get_urls": lambda self, *args, **kwargs: infos}
+    assert locations(page_of(Sitemap, **own)) == good
 
 
-def test_an_overridden_method_may_add_to_what_the_class_declares(
-    client: Client, register: Any
-) -> None:
-    class More(ArticleSitemap):
-        changefreq = "daily"
-
-        def get_urls_for_item(self, item: Any) -> Any:
-            return [*super().get_urls_for_item(item), {"location": "/more/"}]
+def test_an_overridden_method_may_add_to_what_the_class_declares(page_of: Any) -> None:
+    def get_urls_for_item(self: Any, item: Any) -> Any:
+        return [*Sitemap.get_urls_for_item(self, item), {"location": "/more/"}]
 
     articles(1)
-    register("plain", type("Plain", (ArticleSitemap,), {"changefreq": "daily"}))
-    register("given", More)
-    (plain,) = urlset(client.get("/sitemap-plain-1.xml"))
-    first, second = urlset(client.get(PAGE))
-    assert first == plain
-    assert (second.loc, second.lastmod) == (f"{HOST}/more/", None)
-
-
-def test_by_position_it_is_the_same(client: Client, register: Any) -> None:
-    class Listed(Given):
-        def items(self) -> Any:
-            return list(Article.objects.order_by("pk"))
-
-    titled("2", "0", "1")
-    register("given", Given)
-    register("listed", Listed)
-    by_key, by_position = client.get(PAGE), client.get("/sitemap-listed-1.xml")
-    assert body(by_key) == body(by_position)
+    expected = [*urlset(page_of(changefreq="daily")), Entry(f"{HOST}/more/")]
+    page = page_of(changefreq="daily", get_urls_for_item=get_urls_for_item)
+    assert urlset(page) == expected
 
 
 def test_the_limit_counts_entries_and_an_item_s_stay_together(
@@ -168,38 +133,30 @@ def test_each_entry_that_comes_or_goes_is_told(client: Client, register: Any) ->
 
 
 def test_entries_without_a_lastmod_are_told_after_each_save(
-    client: Client, register: Any
+    client: Client, page_of: Any
 ) -> None:
     def get_urls_for_item(self: Any, item: Article) -> Any:
         yield {"location": f"/{item.slug}/"}
         yield {"location": f"/{item.slug}/dated/", "lastmod": DAY}
 
-    own = {"get_urls_for_item": get_urls_for_item}
-    register("given", type("Undated", (Given,), own))
     first, _ = titled("1", "1")
-    client.get(PAGE)
+    page_of(get_urls_for_item=get_urls_for_item)
     later(hints.LATE + 1, "unknown_at")
     told()
     first.save()
-    client.get(PAGE)
+    client.get("/sitemap-article-1.xml")
     assert told() == [("changed", "/a0/")]
 
 
-def test_what_items_need_is_looked_up_for_many_at_once(
-    client: Client, register: Any
-) -> None:
+def test_what_items_need_is_looked_up_for_many_at_once(page_of: Any) -> None:
     seen: list[int] = []
 
-    class Prepared(ArticleSitemap):
-        def prepare_items(self, items: Any) -> None:
-            seen.append(len(items))
-            for item in items:
-                item.found = f"/{item.pk}/"
+    def prepare_items(self: Any, items: Any) -> None:
+        seen.append(len(items))
+        for item in items:
+            item.found = f"/{item.pk}/"
 
-        def location(self, item: Any) -> str:
-            return str(item.found)
-
-    register("given", Prepared)
     rows = articles(3)
-    assert paths(client) == [f"/{row.pk}/" for row in rows]
+    page = page_of(prepare_items=prepare_items, location=lambda self, item: item.found)
+    assert locations(page) == [f"{HOST}/{row.pk}/" for row in rows]
     assert seen == [3]

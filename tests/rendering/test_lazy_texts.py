@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,9 +29,9 @@ from django_sitemaps_plus import (
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.sections import source
-from django_sitemaps_plus.sitemaps.site import Site
+from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
 from tests.support.factories import NoteFactory, articles
-from tests.support.helpers import body, locations, urlset
+from tests.support.helpers import Entry, body, locations, urlset
 from tests.testapp.models import Article, Note
 
 pytestmark = pytest.mark.django_db
@@ -39,62 +39,38 @@ pytestmark = pytest.mark.django_db
 HOST = "https://www.example.com"
 
 
-class Reversed(Sitemap):
-    """Contrib's own example, but for four letters."""
-
-    def items(self) -> Any:
-        return ["home", "about"]
-
-    def location(self, item: str) -> Any:
-        return reverse_lazy(item)
+#: Contrib's own example, but for four letters.
+REVERSED: dict[str, Any] = {
+    "items": lambda self: ["home", "about"],
+    "location": lambda self, item: reverse_lazy(item),
+}
 
 
-def test_a_location_that_is_reversed_lazily_is_listed(
-    client: Client, register: Any
-) -> None:
-    register("pages", Reversed)
+def test_a_location_that_is_reversed_lazily_is_listed(page_of: Any) -> None:
     request = RequestFactory().get("/sitemap.xml", headers={"host": "testserver"})
-    live = views.sitemap(request, {"pages": Reversed})
+    cls = type("Reversed", (Sitemap,), REVERSED)
+    live = views.sitemap(request, {"pages": cls})
     assert [urlsplit(url).path for url in locations(live)] == ["/", "/about/"]
-    assert locations(client.get("/sitemap-pages-1.xml")) == [
-        f"{HOST}/",
-        f"{HOST}/about/",
-    ]
+    assert locations(page_of(cls)) == [f"{HOST}/", f"{HOST}/about/"]
 
 
-def test_it_is_reversed_in_the_language_of_its_entry(
-    client: Client, register: Any
-) -> None:
-    class Notes(Sitemap):
-        model = Note
-        i18n = True
-        languages = ("en", "de")
-
-        def location(self, item: Note) -> Any:
-            return reverse_lazy("note", kwargs={"number": item.number})
+def test_it_is_reversed_in_the_language_of_its_entry(page_of: Any) -> None:
+    def location(self: Any, item: Note) -> Any:
+        return reverse_lazy("note", kwargs={"number": item.number})
 
     NoteFactory(number=7)
-    register("note", Notes)
-    assert locations(client.get("/sitemap-note-1.xml")) == [
-        f"{HOST}/en/notes/7/",
-        f"{HOST}/de/notes/7/",
-    ]
+    own = {"model": Note, "i18n": True, "languages": ("en", "de")}
+    found = locations(page_of(Sitemap, **own, location=location))
+    assert found == [f"{HOST}/{code}/notes/7/" for code in ("en", "de")]
 
 
-def test_one_that_cannot_be_reversed_costs_its_own_url_only(
-    client: Client, register: Any
-) -> None:
-    articles(30)
+def test_one_that_cannot_be_reversed_costs_its_own_url_only(page_of: Any) -> None:
+    def location(self: Any, item: Article) -> Any:
+        return reverse_lazy(item.title)
 
-    class Rows(Sitemap):
-        model = Article
-
-        def location(self, item: Article) -> Any:
-            is_last = item.pk == Article.objects.order_by("pk").last().pk  # type: ignore[union-attr]
-            return reverse_lazy("nowhere" if is_last else "home")
-
-    register("article", Rows)
-    assert len(locations(client.get("/sitemap-article-1.xml"))) == 29
+    articles(29, title="home")
+    articles(1, title="nowhere")
+    assert len(locations(page_of(location=location))) == 29
     ((_, reason),) = Page.objects.get().problems
     assert reason.startswith("Reverse for 'nowhere' not found")
 
@@ -119,174 +95,111 @@ class Everything(Sitemap):
     item_title = gettext_lazy("March")
 
 
-class Called(Everything):
-    """The same of methods."""
-
-    def location(self, item: Article) -> Any:  # type: ignore[override]
-        return Everything.location(code="lazily")
-
-    def images(self, item: Article) -> Any:  # type: ignore[override]
-        return list(Everything.images)
-
-    def videos(self, item: Article) -> Any:  # type: ignore[override]
-        (video,) = Everything.videos
-        values = {name: getattr(video, name) for name in Video.__slots__}
-        return [Video(**{**values, "description": item.slug})]
-
-    def item_title(self, item: Article) -> Any:  # type: ignore[override]
-        return Everything.item_title
+def described(self: Any, item: Article) -> list[Video]:
+    return [replace(Everything.videos[0], description=item.slug)]
 
 
-class Given(Everything):
-    """The same of entries that the class gives."""
-
-    def get_urls_for_item(self, item: Article) -> Any:
-        called = Called()
-        yield {
-            "location": lazystr("/things/lazily/"),
-            "changefreq": self.changefreq,
-            "priority": self.priority,
-            "images": called.images(item),
-            "videos": called.videos(item),
-        }
+def given(self: Any, item: Article) -> Any:
+    yield {
+        "location": lazystr("/things/lazily/"),
+        "changefreq": self.changefreq,
+        "priority": self.priority,
+        "images": [*Everything.images],
+        "videos": described(self, item),
+    }
 
 
-@pytest.mark.parametrize("cls", [Everything, Called, Given])
-def test_each_part_of_an_entry_may_be_lazy(
-    client: Client, register: Any, cls: type[Sitemap]
-) -> None:
+#: The same of methods, and of entries that the class gives.
+CALLED = {
+    "location": lambda self, item: Everything.location(code="lazily"),
+    "images": lambda self, item: [*Everything.images],
+    "videos": described,
+    "item_title": lambda self, item: Everything.item_title,
+}
+
+
+@pytest.mark.parametrize("own", [{}, CALLED, {"get_urls_for_item": given}])
+def test_each_part_of_an_entry_may_be_lazy(page_of: Any, own: dict[str, Any]) -> None:
     (article,) = articles(1)
-    register("article", cls)
-    response = client.get("/sitemap-article-1.xml")
-    (entry,) = urlset(response)
-    assert entry.loc == f"{HOST}/things/lazily/"
-    assert (entry.changefreq, entry.priority) == ("daily", "0.5")
-    assert entry.images == (f"{HOST}/about/", f"{HOST}/")
+    response = page_of(Everything, **own)
+    images = (f"{HOST}/about/", f"{HOST}/")
+    assert urlset(response) == [
+        Entry(f"{HOST}/things/lazily/", None, "daily", "0.5", images=images)
+    ]
     text = body(response).decode()
     assert "<video:title>January</video:title>" in text
     assert "<video:tag>Monday</video:tag>" in text
     assert f"<video:thumbnail_loc>{HOST}/about/</video:thumbnail_loc>" in text
     assert f"<video:description>{article.slug}</video:description>" in text
     assert Page.objects.get().problems == []
-    address = Site.current().address()
-    assert address is not None
-    reader = Reader(source("article"), address, with_titles=True)
-    if cls is not Given:
+    if "get_urls_for_item" not in own:
+        reader = Reader(source("article"), PLACEHOLDER_SITE, with_titles=True)
         (batch,) = reader.by_key(None, None, 10)
         assert [str(column[0]) for column in batch.titles] == ["March"]
 
 
-def test_paths_of_the_library_are_locations(client: Client, register: Any) -> None:
-    class Files(Sitemap):
-        def items(self) -> Any:
-            return [PurePosixPath("/files/a.pdf")]
-
-        def location(self, item: PurePosixPath) -> Any:
-            return item
-
-    register("files", Files)
-    assert locations(client.get("/sitemap-files-1.xml")) == [f"{HOST}/files/a.pdf"]
+def test_paths_of_the_library_are_locations(page_of: Any) -> None:
+    files = [PurePosixPath("/files/a.pdf")]
+    own = {"items": lambda self: files, "location": lambda self, item: item}
+    assert locations(page_of(Sitemap, **own)) == [f"{HOST}/files/a.pdf"]
 
 
-def test_a_class_that_makes_its_own_dicts_may_leave_them_lazy(
-    client: Client, register: Any
-) -> None:
-    class Own(Reversed):
-        def get_urls(self, *args: Any, **kwargs: Any) -> Any:
-            link = {"lang_code": "de", "location": lazystr(f"{HOST}/de/")}
-            for path in ("/a/", "/b/"):
-                yield {"location": lazystr(f"{HOST}{path}"), "alternates": [link]}
-
-    register("own", Own)
-    entries = urlset(client.get("/sitemap-own-1.xml"))
-    assert [entry.loc for entry in entries] == [f"{HOST}/a/", f"{HOST}/b/"]
-    assert {*(entry.alternates["de"] for entry in entries)} == {f"{HOST}/de/"}
-
-
-def test_names_of_static_pages_may_be_reversed_lazily(
-    client: Client, register: Any
-) -> None:
-    class Pages(StaticSitemap):
-        names = (
-            reverse_lazy("about"),  # type: ignore[assignment]
-            ("article", {"slug": lazystr("first")}),
-            reverse_lazy("nowhere"),
-        )
-
-    register("pages", Pages)
-    (check,) = [check for check in run_checks() if "E015" in str(check.id)]
-    assert check.msg.startswith("Section 'pages' cannot list <__proxy__")
-    assert check.msg.partition(">: ")[2].startswith("Reverse for 'nowhere' not found")
-    register("pages", type("Good", (Pages,), {"names": Pages.names[:2]}))
-    assert locations(client.get("/sitemap-pages-1.xml")) == [
-        f"{HOST}/about/",
-        f"{HOST}/articles/first/",
+def test_a_class_that_makes_its_own_dicts_may_leave_them_lazy(page_of: Any) -> None:
+    link = {"lang_code": "de", "location": lazystr(f"{HOST}/de/")}
+    infos = [
+        {"location": lazystr(f"{HOST}/{name}/"), "alternates": [link]} for name in "ab"
+    ]
+    page = page_of(Sitemap, **REVERSED, get_urls=lambda self, *args, **kwargs: infos)
+    alternates = {"de": f"{HOST}/de/"}
+    assert urlset(page) == [
+        Entry(f"{HOST}/{name}/", alternates=alternates) for name in "ab"
     ]
 
 
-@pytest.mark.parametrize(("name", "is_refused"), [("about", False), ("nowhere", True)])
-def test_checks_take_a_lazy_location_for_all_items(
-    register: Any, name: str, is_refused: bool
-) -> None:
-    register(
-        "article",
-        type("One", (Sitemap,), {"model": Article, "location": reverse_lazy(name)}),
-    )
-    found = [check for check in run_checks() if str(check.id).endswith("E016")]
-    assert bool(found) is is_refused
+def test_names_of_static_pages_may_be_reversed_lazily(page_of: Any) -> None:
+    names = [reverse_lazy("about"), ("article", {"slug": lazystr("first")})]
+    found = locations(page_of(StaticSitemap, names=names))
+    assert found == [f"{HOST}/about/", f"{HOST}/articles/first/"]
+    names.append(reverse_lazy("nowhere"))
+    (check,) = [check for check in run_checks() if "E015" in str(check.id)]
+    assert check.msg.startswith("Section 'article' cannot list <__proxy__")
+    assert check.msg.partition(">: ")[2].startswith("Reverse for 'nowhere' not found")
+
+
+def test_checks_take_a_lazy_location_for_all_items(page_of: Any) -> None:
+    for name, is_refused in (("about", False), ("nowhere", True)):
+        page_of(Sitemap, model=Article, location=reverse_lazy(name))
+        found = [check for check in run_checks() if str(check.id).endswith("E016")]
+        assert bool(found) is is_refused
 
 
 def test_robots_txt_names_lazily_reversed_paths(client: Client, settings: Any) -> None:
-    settings.SITEMAPS_PLUS = {
-        **settings.SITEMAPS_PLUS,
-        "ROBOTS": [
-            {"disallow": [reverse_lazy("admin:index")], "allow": lazystr("/a/")}
-        ],
-    }
+    group = {"disallow": [reverse_lazy("admin:index")], "allow": lazystr("/a/")}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ROBOTS": [group]}
     text = client.get("/robots.txt").content.decode()
     assert "Allow: /a/\n" in text
     assert "Disallow: /admin/\n" in text
-    settings.SITEMAPS_PLUS = {
-        **settings.SITEMAPS_PLUS,
-        "ROBOTS": [{"disallow": [reverse_lazy("nowhere")]}],
-    }
+    group = {"disallow": [reverse_lazy("nowhere")]}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ROBOTS": [group]}
     (check,) = [one for one in run_checks() if "nowhere" in one.msg]
-    assert check.msg.startswith(
-        "SITEMAPS_PLUS['ROBOTS'] cannot be written: Reverse for"
-    )
+    reason = "SITEMAPS_PLUS['ROBOTS'] cannot be written: Reverse for"
+    assert check.msg.startswith(reason)
 
 
-def test_the_publication_may_have_a_lazy_name(
-    client: Client, register: Any, settings: Any
-) -> None:
-    class Daily(NewsSitemap):
-        location = Route("article", slug=F("slug"))
-        publication_date = F("updated")
-
-        def items(self) -> Any:
-            return Article.objects.all()
-
-    class Objects(Daily):
-        @property
-        def news(self) -> Any:
-            return lambda item: News(
-                name=gettext_lazy("January"),  # type: ignore[arg-type]
-                language="en",
-                publication_date=item.updated,
-                title=gettext_lazy("March"),  # type: ignore[arg-type]
-            )
-
-    settings.SITEMAPS_PLUS = {
-        **settings.SITEMAPS_PLUS,
-        "PUBLICATION_NAME": gettext_lazy("January"),
+def test_the_publication_may_have_a_lazy_name(page_of: Any, settings: Any) -> None:
+    name: Any = gettext_lazy("January")
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "PUBLICATION_NAME": name}
+    Article.objects.create(slug="a", title="One", updated=timezone.now())
+    own: dict[str, Any] = {
+        "model": Article,
+        "location": Route("article", slug=F("slug")),
+        "publication_date": F("updated"),
     }
-    now = timezone.now() - dt.timedelta(hours=1)
-    Article.objects.create(slug="a", title="One", updated=now)
-    register("news", Daily)
-    register("objects", Objects)
-    for name in ("news", "objects"):
-        text = body(client.get(f"/sitemap-{name}-1.xml")).decode()
-        assert "<news:name>January</news:name>" in text
+    lazy: Any = gettext_lazy("March")
+    news = {"news": lambda self, item: News(name, "en", item.updated, lazy)}
+    for more in ({}, news):
+        page = body(page_of(NewsSitemap, **own, **more))
+        assert b"<news:name>January</news:name>" in page
 
 
 class Photo(Image):
@@ -296,18 +209,7 @@ class Photo(Image):
         super().__init__(f"/photos/{number}.png")
 
 
-class Pictured(Sitemap):
-    location = Route("article", slug=F("slug"))
-
-    def items(self) -> Any:
-        return Article.objects.all()
-
-    def images(self, item: Article) -> Any:
-        return (Photo(7),)
-
-
-def test_a_class_derived_from_image_is_asked_and_not_made_anew(register: Any) -> None:
+def test_a_class_derived_from_image_is_asked_and_not_made_anew(page_of: Any) -> None:
     articles(1)
-    register("article", Pictured)
-    [entry] = urlset(Client().get("/sitemap-article-1.xml"))
+    (entry,) = urlset(page_of(images=lambda self, item: (Photo(7),)))
     assert entry.images == (f"{HOST}/photos/7.png",)

@@ -8,15 +8,16 @@ import pytest
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.contrib.sitemaps import views as contrib
 from django.core.paginator import Paginator
-from django.test import Client, RequestFactory
+from django.test import RequestFactory
 
 from django_sitemaps_plus import Sitemap, Video, views
 from tests.support.helpers import Entry, body, urlset
 
+from .test_media import NEWS, VIDEO
+
 pytestmark = pytest.mark.django_db
 
 HOST = "https://www.example.com"
-PAGE = "/sitemap-own-1.xml"
 
 
 class Pages:
@@ -53,7 +54,7 @@ OVERRIDES: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", OVERRIDES)
 def test_no_alternate_is_of_no_language(
-    rf: RequestFactory, client: Client, register: Any, settings: Any, name: str
+    rf: RequestFactory, page_of: Any, settings: Any, name: str
 ) -> None:
     settings.INSTALLED_APPS = ["django.contrib.sitemaps", *settings.INSTALLED_APPS]
 
@@ -64,14 +65,11 @@ def test_no_alternate_is_of_no_language(
     expected = urlset(theirs)
     assert {*expected[0].alternates} == {"en", "de", "x-default"}
     assert urlset(views.sitemap(rf.get("/"), {"own": made(Sitemap)})) == expected
-    register("own", made(Sitemap))
-    stored = urlset(client.get(PAGE))
+    stored = urlset(page_of(made(Sitemap)))
     assert [{*entry.alternates} for entry in stored] == [{"en", "de", "x-default"}] * 4
 
 
-def test_nor_of_an_entry_that_is_given_for_an_item(
-    client: Client, register: Any
-) -> None:
+def test_nor_of_an_entry_that_is_given_for_an_item(page_of: Any) -> None:
     link = {"lang_code": "de", "location": "/de/"}
 
     class Given(Pages, Sitemap):
@@ -79,8 +77,7 @@ def test_nor_of_an_entry_that_is_given_for_an_item(
             yield {"location": f"/{item}/"}
             yield {"location": f"/{item}/2/", "alternates": [link]}
 
-    register("own", Given)
-    entries = urlset(client.get(PAGE))
+    entries = urlset(page_of(Given))
     assert [entry.alternates for entry in entries] == [{}, {"de": f"{HOST}/de/"}] * 2
 
 
@@ -95,52 +92,32 @@ LINKS: list[Any] = [
 
 @pytest.mark.parametrize("link", LINKS)
 def test_an_alternate_that_cannot_be_costs_no_url(
-    rf: RequestFactory, client: Client, register: Any, caplog: Any, link: Any
+    rf: RequestFactory, page_of: Any, caplog: Any, link: Any
 ) -> None:
     good = {"lang_code": "fr", "location": "https://fr.example.com/"}
-
-    class Own(Sitemap):
-        def get_urls(
-            self, page: Any = 1, site: Any = None, protocol: Any = None
-        ) -> Any:
-            return [{"location": f"{HOST}/a/", "alternates": [link, good]}]
-
+    info = {"location": f"{HOST}/a/", "alternates": [link, good]}
+    own = type("Own", (Sitemap,), {"get_urls": lambda self, *args, **kwargs: [info]})
     expected = [Entry(f"{HOST}/a/", alternates={"fr": "https://fr.example.com/"})]
-    assert urlset(views.sitemap(rf.get("/"), {"own": Own})) == expected
-    register("own", Own)
-    assert urlset(client.get(PAGE)) == expected
+    assert urlset(views.sitemap(rf.get("/"), {"own": own})) == expected
+    assert urlset(page_of(own)) == expected
     assert "listed without alternates: " in caplog.text
 
 
 @pytest.mark.parametrize("hook", ["get_urls", "_urls"])
 def test_images_videos_and_news_of_the_dicts_are_listed(
-    client: Client, register: Any, hook: str
+    page_of: Any, hook: str
 ) -> None:
-    video = {
-        "thumbnail_loc": "/t.jpg",
-        "title": "A film",
-        "description": "Of something",
-        "content_loc": "/f.mp4",
-    }
-    news = {
-        "name": "The Example",
-        "language": "en",
-        "publication_date": "2026-03-01",
-        "title": "What happened",
-    }
-
     def own(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = getattr(ContribSitemap, hook)(self, *args, **kwargs)
         for info in found:
             image = {"loc": "/a.png", "title": "A picture"}
-            info |= {"images": [image, "/b.png"], "news": news}
-            info["videos"] = [Video(**video)] if info["item"] == "a" else [video]
+            info |= {"images": [image, "/b.png"], "news": NEWS}
+            info["videos"] = [Video(**VIDEO)] if info["item"] == "a" else [VIDEO]
         return found
 
-    register("own", type("Own", (Pages, Sitemap), {"i18n": False, hook: own}))
-    response = client.get(PAGE)
+    response = page_of(type("Own", (Pages, Sitemap), {"i18n": False, hook: own}))
     images = (f"{HOST}/a.png", f"{HOST}/b.png")
     assert [entry.images for entry in urlset(response)] == [images, images]
-    text = body(response).decode()
-    assert text.count("<video:title>A film</video:title>") == 2
-    assert text.count("<news:title>What happened</news:title>") == 2
+    text = body(response)
+    assert text.count(b"<video:title>A &lt;title&gt;</video:title>") == 2
+    assert text.count(b"<news:title>Rain &amp; wind</news:title>") == 2

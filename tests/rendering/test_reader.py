@@ -35,37 +35,41 @@ from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.rendering.reader import Reader
 from django_sitemaps_plus.sitemaps.sections import source_of
 from django_sitemaps_plus.sitemaps.site import PLACEHOLDER_SITE
-from tests.support.factories import (
-    ElsewhereFactory,
-    TagFactory,
-    articles,
+from tests.support.factories import ElsewhereFactory, TagFactory, articles
+from tests.support.helpers import (
+    ArticleSitemap,
+    Entry,
+    body,
+    crawled,
+    locations,
+    urlset,
 )
-from tests.support.helpers import ArticleSitemap, Entry, crawled, locations, urlset
-from tests.support.two_paths import both, by_object, instances
+from tests.support.two_paths import by_object, instances
 from tests.testapp.models import Article, ByPair, Category, Elsewhere, Tag
 from tests.testapp.routers import ReplicaRouter
 
 pytestmark = pytest.mark.django_db
+HOST = "https://www.example.com"
+
+
+def all_of(client: Client, name: str) -> list[str]:
+    pages = crawled(client, f"/sitemap-{name}.xml")
+    return [entry.loc for page in pages for entry in page]
 
 
 # Which path
 
 
 def test_the_row_path_makes_no_instance_and_one_query(
-    client: Client, register: Any
+    client: Client, page_of: Any
 ) -> None:
-    register("article", ArticleSitemap)
     articles(30)
-    client.get("/sitemap-article.xml")
+    page_of()
     Page.objects.update(verified_at=0)
-    with (
-        instances(Article) as made,
-        CaptureQueriesContext(connection) as captured,
-    ):
+    with instances(Article) as made, CaptureQueriesContext(connection) as captured:
         assert len(urlset(client.get("/sitemap-article-1.xml"))) == 30
     assert made == []
-    rows = [q["sql"] for q in captured if "testapp_article" in q["sql"]]
-    assert len(rows) == 1
+    assert len([q for q in captured if "testapp_article" in q["sql"]]) == 1
 
 
 @pytest.mark.parametrize(
@@ -73,28 +77,24 @@ def test_the_row_path_makes_no_instance_and_one_query(
     ["location", "lastmod", "changefreq", "priority", "images", "videos", "news"],
 )
 @pytest.mark.costly
-def test_one_method_is_enough_for_the_object_path(
-    client: Client, register: Any, name: str
-) -> None:
+def test_one_method_is_enough_for_the_object_path(page_of: Any, name: str) -> None:
     def method(self: Any, item: Article) -> Any:
         return f"/{item.slug}/" if name == "location" else None
 
-    register("article", type("Methods", (ArticleSitemap,), {name: method}))
     articles(3)
     with instances(Article) as made:
-        assert len(urlset(client.get("/sitemap-article-1.xml"))) == 3
+        assert len(urlset(page_of(**{name: method}))) == 3
     assert len(made) == 3
 
 
 def test_the_object_path_reads_in_chunks_by_key(
-    client: Client, register: Any, monkeypatch: pytest.MonkeyPatch
+    page_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("django_sitemaps_plus.rendering.reader.OBJECTS_AT_ONCE", 4)
-    register("article", by_object(ArticleSitemap))
     made = articles(10)
     with CaptureQueriesContext(connection) as captured:
-        found = locations(client.get("/sitemap-article-1.xml"))
-    assert found == [f"https://www.example.com/articles/{a.slug}/" for a in made]
+        found = locations(page_of(by_object(ArticleSitemap)))
+    assert found == [f"{HOST}/articles/{a.slug}/" for a in made]
     reads = [q["sql"] for q in captured if "LIMIT 4" in q["sql"]]
     assert len(reads) == 3
     assert not any("OFFSET" in sql for sql in reads)
@@ -167,20 +167,19 @@ def any_may_be_bad(settings: Any) -> None:
 )
 @pytest.mark.costly
 def test_both_paths_give_the_same_bytes(
-    client: Client, register: Any, attributes: dict[str, Any], rows: list[Article]
+    both: Any, attributes: dict[str, Any], rows: list[Article]
 ) -> None:
     Article.objects.all().delete()
     for row in rows:
         row.pk = None
     Article.objects.bulk_create(rows)
-    made = type("Any", (Everything,), attributes)
-    both(client, register, made, all_may_be_bad=True)
+    both(Everything, may_fail=True, **attributes)
 
 
-def test_the_whole_of_an_entry(client: Client, register: Any) -> None:
+def test_the_whole_of_an_entry(both: Any) -> None:
     moment = dt.datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=dt.UTC)
     articles(1, slug="ä & 'b'", updated=moment, weight=0.25)
-    assert both(client, register, Everything).decode() == (
+    assert body(both(Everything)).decode() == (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<?xml-stylesheet type="text/css" href="sitemap-style"?>\n'
         '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" '
@@ -192,34 +191,36 @@ def test_the_whole_of_an_entry(client: Client, register: Any) -> None:
     )
     # Nothing is invented.
     Article.objects.update(slug="a", updated=None, live=False, weight=None)
-    both(client, register, Everything)
-    (entry,) = urlset(client.get("/sitemap-rows-1.xml"))
-    assert entry == Entry("https://www.example.com/things/a/")
+    assert urlset(both(Everything)) == [Entry(f"{HOST}/things/a/")]
+    # A route without parameters is that of each row, if there are any.
+    assert locations(both(Everything, location=Route("about"))) == [f"{HOST}/about/"]
+    assert not urlset(both(Everything, items=lambda self: Article.objects.none()))
+    Article.objects.all().delete()
+    assert not urlset(both(Everything, location=Route("about")))
 
 
-def test_expressions_of_every_kind(client: Client, register: Any) -> None:
-    class Related(ArticleSitemap):
-        lastmod = Max("tags__article__updated")
-        changefreq = F("changes")
-        images = Concat(Value("/"), Cast(Count("tags"), CharField(max_length=9)))
-
-        def items(self) -> Any:
-            tagged = Tag.objects.filter(article=OuterRef("pk"))
-            return (
-                Article.objects.filter(Exists(tagged))
-                .annotate(changes=Value("hourly"))
-                .select_related("category")
-                .order_by("-title")
-            )
+def test_expressions_of_every_kind(both: Any) -> None:
+    def items(self: Any) -> Any:
+        tagged = Tag.objects.filter(article=OuterRef("pk"))
+        return (
+            Article.objects.filter(Exists(tagged))
+            .annotate(changes=Value("hourly"))
+            .select_related("category")
+            .order_by("-title")
+        )
 
     one, _two = articles(2)
     for _ in range(2):
         TagFactory(article=one)
-    both(client, register, Related)
-    (entry,) = urlset(client.get("/sitemap-rows-1.xml"))
-    assert entry.changefreq == "hourly"
-    assert entry.images == ("https://www.example.com/2",)
-    assert entry.lastmod == one.updated.strftime("%Y-%m-%dT%H:%M:%S+00:00")
+    page = both(
+        items=items,
+        lastmod=Max("tags__article__updated"),
+        changefreq=F("changes"),
+        images=Concat(Value("/"), Cast(Count("tags"), CharField(max_length=9))),
+    )
+    lastmod = one.updated.strftime("%Y-%m-%dT%H:%M:%S+00:00")
+    loc, images = f"{HOST}/articles/{one.slug}/", (f"{HOST}/2",)
+    assert urlset(page) == [Entry(loc, lastmod, "hourly", images=images)]
 
 
 @pytest.mark.parametrize(
@@ -236,33 +237,13 @@ def test_expressions_of_every_kind(client: Client, register: Any) -> None:
 def test_whatever_order_the_items_have_pages_go_by_the_key(
     client: Client, register: Any, narrow: Any
 ) -> None:
-    class Narrowed(ArticleSitemap):
-        limit = 4
-
-        def items(self) -> Any:
-            return narrow(Article.objects.all())
-
-    register("rows", Narrowed)
-    register("objects", by_object(Narrowed))
-    made = articles(10)
-    expected = [f"https://www.example.com/articles/{a.slug}/" for a in made]
+    items = {"limit": 4, "items": lambda self: narrow(Article.objects.all())}
+    narrowed = type("Narrowed", (ArticleSitemap,), items)
+    register("rows", narrowed)
+    register("objects", by_object(narrowed))
+    expected = [f"{HOST}/articles/{article.slug}/" for article in articles(10)]
     for name in ("rows", "objects"):
-        pages = crawled(client, f"/sitemap-{name}.xml")
-        assert [entry.loc for page in pages for entry in page] == expected
-
-
-def test_no_rows_and_a_route_without_parameters(client: Client, register: Any) -> None:
-    class One(Everything):
-        location = Route("about")
-
-    class Nothing(Everything):
-        def items(self) -> Any:
-            return Article.objects.none()
-
-    assert b"<url>" not in both(client, register, One)
-    articles(2)
-    assert b"<url>" not in both(client, register, Nothing)
-    assert both(client, register, One).count(b"https://www.example.com/about/") == 2
+        assert all_of(client, name) == expected
 
 
 def newest() -> dict[str, Any]:
@@ -283,24 +264,18 @@ def test_a_window_function_looks_at_all_rows(
     client: Client, register: Any, how: str
 ) -> None:
     """Not at those of one page: the oldest is not the newest of its page."""
-
-    class Newest(ArticleSitemap):
-        limit = 2
-
-        def items(self) -> Any:
-            return newest()[how]
-
+    own = {"limit": 2, "items": lambda self: newest()[how]}
+    cls = type("Newest", (ArticleSitemap,), own)
     categories = [Category.objects.create(slug=name) for name in "abc"]
     made = [
         Article.objects.create(slug=f"{category}{number}", category=category)
         for number in range(3)
         for category in categories
     ]
-    assert (source_of("newest", Newest()).key is None) == (how != "subquery")
-    register("newest", Newest)
-    found = [one.loc for page in crawled(client, "/sitemap-newest.xml") for one in page]
-    paths = [item.get_absolute_url() for item in made[-3:]]
-    assert found == [f"https://www.example.com{path}" for path in paths]
+    assert (source_of("newest", cls()).key is None) == (how != "subquery")
+    register("newest", cls)
+    expected = [f"{HOST}{item.get_absolute_url()}" for item in made[-3:]]
+    assert all_of(client, "newest") == expected
 
 
 def test_a_method_shows_what_a_window_function_says_of_all_rows(
@@ -321,20 +296,22 @@ def test_a_method_shows_what_a_window_function_says_of_all_rows(
     register("rows", Numbered)
     reason = source_of("rows", Numbered()).by_position
     assert reason == "items() annotates a window function"
-    found = [one.loc for page in crawled(client, "/sitemap-rows.xml") for one in page]
-    assert found == [f"https://www.example.com/{nr}/" for nr in range(1, 6)]
+    assert all_of(client, "rows") == [f"{HOST}/{nr}/" for nr in range(1, 6)]
 
 
-class Shifted(DateTimeField):  # type: ignore[type-arg]  # in the stubs only
-    """A time that is stored as another, as that of seconds since an epoch is."""
+class Later:
+    """What is stored as another moment, as seconds since an epoch are."""
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         return value and value + dt.timedelta(days=1)
 
 
-class ShiftedDay(DateField):  # type: ignore[type-arg]  # in the stubs only
-    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
-        return value and value + dt.timedelta(days=1)
+class Shifted(Later, DateTimeField):  # type: ignore[type-arg]  # in the stubs only
+    pass
+
+
+class ShiftedDay(Later, DateField):  # type: ignore[type-arg]  # in the stubs only
+    pass
 
 
 class SelectedDay(DateField):  # type: ignore[type-arg]  # in the stubs only
@@ -369,39 +346,23 @@ class Converting(ExpressionWrapper):
 )
 @pytest.mark.costly
 def test_a_time_is_written_as_its_field_converts_it(
-    client: Client, register: Any, lastmod: Any, written: str
+    both: Any, lastmod: Any, written: str
 ) -> None:
-    day, time = dt.date(2026, 1, 2), dt.time(3, 4, 5)
-    updated = dt.datetime.combine(day, time, dt.UTC)
-    Article.objects.create(slug="a", updated=updated, day=day)
-    both(client, register, type("Timed", (ArticleSitemap,), {"lastmod": lastmod}))
-    (entry,) = urlset(client.get("/sitemap-rows-1.xml"))
-    assert entry.lastmod == written
+    updated = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
+    Article.objects.create(slug="a", updated=updated, day=updated.date())
+    assert [entry.lastmod for entry in urlset(both(lastmod=lastmod))] == [written]
 
 
 @pytest.mark.django_db(databases=["default", "other"])
-def test_another_database_and_a_composite_primary_key(
-    client: Client, register: Any
-) -> None:
-    class ElsewhereSitemap(Sitemap):
-        model = Elsewhere
-        location = Route("article", slug=F("slug"))
-
-    class PairSitemap(Sitemap):
-        model = ByPair
-        location = Route("pair", shop=F("shop"), code=F("code"))
-
+def test_another_database_and_a_composite_primary_key(both: Any) -> None:
     made = ElsewhereFactory.create_batch(3)
-    ByPair.objects.bulk_create(
-        ByPair(shop=shop, code=code) for shop in (2, 1) for code in ("b", "a")
-    )
-    for sitemap, expected in (
-        (ElsewhereSitemap, [f"articles/{item.slug}" for item in made]),
-        (PairSitemap, [f"shops/{shop}/{code}" for shop in (1, 2) for code in "ab"]),
-    ):
-        both(client, register, sitemap)
-        found = locations(client.get("/sitemap-rows-1.xml"))
-        assert found == [f"https://www.example.com/{path}/" for path in expected]
+    page = both(Sitemap, model=Elsewhere, location=Route("article", slug=F("slug")))
+    assert locations(page) == [f"{HOST}/articles/{item.slug}/" for item in made]
+    pairs = [(shop, code) for shop in (2, 1) for code in ("b", "a")]
+    ByPair.objects.bulk_create(ByPair(shop=shop, code=code) for shop, code in pairs)
+    location = Route("pair", shop=F("shop"), code=F("code"))
+    expected = [f"{HOST}/shops/{shop}/{code}/" for shop, code in sorted(pairs)]
+    assert locations(both(Sitemap, model=ByPair, location=location)) == expected
 
 
 @pytest.mark.parametrize("cls", [Everything, by_object(Everything)])
@@ -421,18 +382,13 @@ def test_rows_are_read_where_they_are_written(
 # Times
 
 
-def test_times_without_zones_are_of_the_site_s_zone(
-    client: Client, register: Any, settings: Any
-) -> None:
+def test_times_without_zones_are_of_the_site_s_zone(both: Any, settings: Any) -> None:
     settings.USE_TZ = False
     settings.TIME_ZONE = "America/New_York"
-    winter, summer = (
-        dt.datetime.fromisoformat(f"2026-0{m}-02T03:04:05") for m in (1, 7)
-    )
-    articles(1, updated=winter)
-    articles(1, updated=summer)
-    both(client, register, Everything)
-    assert [entry.lastmod for entry in urlset(client.get("/sitemap-rows-1.xml"))] == [
+    for month in (1, 7):
+        updated = dt.datetime.fromisoformat(f"2026-0{month}-02T03:04:05")
+        articles(1, updated=updated)
+    assert [entry.lastmod for entry in urlset(both(Everything))] == [
         "2026-01-02T03:04:05-05:00",
         "2026-07-02T03:04:05-04:00",
     ]
@@ -458,51 +414,48 @@ def database_in_new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("database_in_new_york")
-def test_times_that_are_not_stored_in_utc(client: Client, register: Any) -> None:
+def test_times_that_are_not_stored_in_utc(page_of: Any) -> None:
     moment = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
     articles(1, updated=moment)
-    register("rows", Everything)
-    register("objects", by_object(Everything))
-    for name in ("rows", "objects"):
-        (entry,) = urlset(client.get(f"/sitemap-{name}-1.xml"))
+    for cls in (Everything, by_object(Everything)):
+        (entry,) = urlset(page_of(cls))
         assert dt.datetime.fromisoformat(entry.lastmod or "") == moment
 
 
 # Rows that come more than once
 
 
-class Tagged(ArticleSitemap):
-    """Its join gives an article once for each of its tags."""
-
-    def items(self) -> Any:
-        return Article.objects.filter(tags__name__startswith="t")
-
-
-@pytest.mark.parametrize("cls", [Tagged, by_object(Tagged)], ids=["rows", "objects"])
+@pytest.mark.parametrize(
+    "cls", [ArticleSitemap, by_object(ArticleSitemap)], ids=["rows", "objects"]
+)
 @pytest.mark.parametrize(
     ("limit", "block"), [(1, 1000), (3, 1000), (50_000, 1000), (50_000, 1)]
 )
 @pytest.mark.costly
 def test_a_row_that_comes_more_than_once_is_refused_with_the_remedy(
-    client: Client,
-    register: Any,
+    page_of: Any,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     cls: type[Sitemap],
     limit: int,
     block: int,
 ) -> None:
+    """A join gives an article once for each of its tags."""
     monkeypatch.setattr("django_sitemaps_plus.rendering.reader.BLOCK", block)
-    register("tagged", type("Limited", (cls,), {"limit": limit}))
     for article in articles(3):
         for number in range(5):
             TagFactory(article=article, name=f"t{number}")
-    assert client.get("/sitemap-tagged-1.xml").status_code == 503
+    tagged = Article.objects.filter(tags__name__startswith="t")
+    page = page_of(cls, limit=limit, items=lambda self: tagged.all())
+    assert page.status_code == 503
     assert (
-        "Section 'tagged': rows come more than once, because items() or an expression "
+        "Section 'article': rows come more than once, because items() or an expression "
         "joins a relation that has several rows for one item. In items(), filter with "
         "Exists() or add .distinct(); in an expression, use Subquery()."
     ) in caplog.text
+
+
+# Rows that come more than once
 
 
 # By position
@@ -511,11 +464,11 @@ def test_a_row_that_comes_more_than_once_is_refused_with_the_remedy(
 @pytest.mark.parametrize(
     "items",
     [
-        lambda: list("abcde"),
-        lambda: "abcde",
-        lambda: Article.objects.order_by("slug")[:5],
-        lambda: Article.objects.order_by("slug").values_list("slug", flat=True),
-        lambda: (
+        lambda self: list("abcde"),
+        lambda self: "abcde",
+        lambda self: Article.objects.order_by("slug")[:5],
+        lambda self: Article.objects.order_by("slug").values_list("slug", flat=True),
+        lambda self: (
             Article.objects.filter(slug__in="abc")
             .union(Article.objects.filter(slug__in="de"))
             .order_by("slug")
@@ -526,16 +479,11 @@ def test_a_row_that_comes_more_than_once_is_refused_with_the_remedy(
 def test_anything_that_can_be_sliced_is_paged_by_position(
     client: Client, register: Any, items: Any
 ) -> None:
-    class Sliced(Sitemap):
-        limit = 2
+    def location(self: Any, item: Any) -> str:
+        return f"/{getattr(item, 'slug', item)}/"
 
-        def items(self) -> Any:
-            return items()
-
-        def location(self, item: Any) -> str:
-            return f"/{getattr(item, 'slug', item)}/"
-
-    register("letters", Sliced)
+    own = {"limit": 2, "items": items, "location": location}
+    register("letters", type("Sliced", (Sitemap,), own))
     for slug in "edcba":
         articles(1, slug=slug)
     pages = crawled(client, "/sitemap-letters.xml")

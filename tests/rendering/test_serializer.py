@@ -40,19 +40,16 @@ LOCATIONS = TEXTS | st.none() | st.integers()
 SLUGS = st.text(max_size=8) | st.sampled_from(
     ["", ".", "..", "a/b", "é", "a%b", "a'b", "%2F", "\n", "\ud800", "x" * 3000]
 )
-STAMPS = (
-    st.none()
-    | st.datetimes().map(str)
-    | st.datetimes().map(lambda moment: f"{moment:%H:%M}")
-    | st.sampled_from(
-        ["", "infinity", "2026-02-30 00:00:00", "2026-01-02 03:04:05+02", ZERO]
-    )
-)
-DAYS = (
-    st.none()
-    | st.dates().map(str)
-    | st.sampled_from(["", "infinity", "2026-02-30", "0000-00-00"])
-)
+
+
+def stored(values: Any, zero: str, *odd: str) -> Any:
+    """Return values as databases write them, and what is none."""
+    return st.none() | values.map(str) | st.sampled_from(["", "infinity", zero, *odd])
+
+
+STAMPS = stored(st.datetimes(), ZERO, "2026-02-30 00:00:00", "2026-01-02 03:04:05+02")
+STAMPS |= st.datetimes().map(lambda moment: f"{moment:%H:%M}")
+DAYS = stored(st.dates(), ZERO[:10], "2026-02-30")
 MOMENTS = (
     st.none()
     | st.datetimes(timezones=st.sampled_from([dt.UTC, BERLIN]) | st.none())
@@ -87,17 +84,18 @@ def batch(rows: list[tuple[Any, ...]], form: str, zone: dt.tzinfo = dt.UTC) -> R
     for index, column in enumerate(columns):
         if len({*map(repr, column)}) == 1:
             columns[index] = Constant(column[0], len(column))
+    locations, lastmods, *others = columns
+    lastmods = LastmodColumn(lastmods, form, zone)
     return RowBatch(
-        labels=range(len(rows)),
-        locations={None: TextLocations(columns[0])},
-        lastmods=LastmodColumn(columns[1], form, zone),
-        changefreqs=columns[2],
-        priorities=columns[3],
+        range(len(rows)), {None: TextLocations(locations)}, lastmods, *others
     )
 
 
-def rows(lastmods: Any, locations: Any = LOCATIONS) -> Any:
-    return st.lists(st.tuples(locations, lastmods, FREQUENCIES, PRIORITIES), max_size=5)
+def rows(lastmods: Any) -> Any:
+    return st.lists(st.tuples(LOCATIONS, lastmods, FREQUENCIES, PRIORITIES), max_size=5)
+
+
+LATEST = "2026-01-01T12:00:00"
 
 
 @given(rows(STAMPS))
@@ -108,7 +106,7 @@ def rows(lastmods: Any, locations: Any = LOCATIONS) -> Any:
 @example([(f"/{n}", f"2026-01-02 03:04:0{n}", None, None) for n in "123"])
 def test_the_database_s_times(found: Any) -> None:
     same(batch(found, "stamp"))
-    same(batch(found, "stamp"), latest="2026-01-01T12:00:00")
+    same(batch(found, "stamp"), latest=LATEST)
     same(batch(found, "stamp", BERLIN))
 
 
@@ -118,7 +116,7 @@ def test_the_database_s_times(found: Any) -> None:
 @example([("/a-legal-path", "2026-01-02", "daily", "0.5")] * 2)
 def test_the_database_s_days(found: Any) -> None:
     same(batch(found, "day"))
-    same(batch(found, "day"), latest="2026-01-01T12:00:00")
+    same(batch(found, "day"), latest=LATEST)
 
 
 @given(rows(MOMENTS))
@@ -129,7 +127,7 @@ def test_the_database_s_days(found: Any) -> None:
 @example([("/a", MOMENT, None, None), ("/b", MOMENT.replace(tzinfo=None), None, None)])
 def test_python_s_dates(found: Any) -> None:
     same(batch(found, "python", BERLIN))
-    same(batch(found, "python", BERLIN), latest="2026-01-01T12:00:00")
+    same(batch(found, "python", BERLIN), latest=LATEST)
 
 
 @given(st.lists(TEXTS, max_size=6))
@@ -149,20 +147,12 @@ def test_routes_in_several_languages(
 ) -> None:
     parameter = {"thing": "code", "day": "day"}.get(name, "slug")
     compiled = Route(name, **{parameter: F("slug")}).compile()
-    languages = list(zip(("en", "de"), zip(*values, strict=True), strict=True))
-    same(
-        RowBatch(
-            labels=range(len(values)),
-            locations={
-                code: RouteLocations(compiled, [column]) for code, column in languages
-            },
-            lastmods=LastmodColumn([None] * len(values)),
-            changefreqs=[None] * len(values),
-            priorities=[None] * len(values),
-        ),
-        alternates=True,
-        x_default="en" if x_default else None,
-    )
+    none = [None] * len(values)
+    columns = zip(("en", "de"), zip(*values, strict=True), strict=True)
+    locations = {code: RouteLocations(compiled, [column]) for code, column in columns}
+    labels = range(len(values))
+    found = RowBatch(labels, {**locations}, LastmodColumn(none), none, none)
+    same(found, alternates=True, x_default="en" if x_default else None)
 
 
 @pytest.mark.parametrize(("form", "zero"), [("stamp", ZERO), ("day", ZERO[:10])])

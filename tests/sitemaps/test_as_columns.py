@@ -8,18 +8,21 @@ import py_compile
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
+from django.apps.registry import Apps
 from django.contrib import sitemaps as contrib
 from django.db.models import F, Value
 from django.db.models.signals import post_init
 from django.test import Client
 from django.urls import reverse, reverse_lazy
+from django.utils.text import slugify
 
 from django_sitemaps_plus import Sitemap, views
 from django_sitemaps_plus.changes.dependencies import dependencies
@@ -54,7 +57,7 @@ class Tags(Sitemap):
         from django.urls import reverse
 
         article = item.article
-        return reverse("article", args=[article.slug])
+        return reverse("article", args=(article.slug,))
 
     def lastmod(self, item: Tag) -> Any:
         return item.article.updated
@@ -71,10 +74,41 @@ def located(location: Any, model: Any = Article, **more: Any) -> type[Sitemap]:
     return type("Located", (Sitemap,), {"model": model, "location": location, **more})
 
 
+class Linked(Article):
+    """What is returned is behind a method, a property and a local name."""
+
+    class Meta:
+        proxy = True
+        app_label = "testapp"
+        apps = Apps()
+
+    @property
+    def path_part(self) -> str:
+        return self.slug
+
+    def get_link(self) -> str:
+        url = reverse("article", kwargs={"slug": self.path_part})
+        return url
+
+
+def linked(self: Any, item: Any) -> Any:
+    return item.get_link()
+
+
+def absolute(self: Any, item: Any) -> Any:
+    return item.get_absolute_url()
+
+
+def lazy(self: Any, item: Any) -> Any:
+    return reverse_lazy("article", kwargs={"slug": str(item.slug)})
+
+
 def test_what_contribs_documentation_shows_is_read() -> None:
-    found = read(ArticleMethods).expressions
-    assert repr(found["lastmod"]) == "F(updated)"
-    assert repr(found["location"]) == "Route('article', slug=F(slug))"
+    assert repr(read(ArticleMethods).expressions["lastmod"]) == "F(updated)"
+    by_method = [located(linked, Linked), located(absolute), located(lazy)]
+    for cls in (ArticleMethods, *by_method):
+        found = read(cls).expressions
+        assert repr(found["location"]) == "Route('article', slug=F(slug))"
     assert {*map(str, read(Tags).expressions.values())} == {
         "Route('article', F(article__slug))",
         "F(article__updated)",
@@ -140,8 +174,20 @@ def given(self: Any, item: Any, more: Any = None) -> Any:
     return item.slug
 
 
-def recursive(self: Any, item: Any) -> Any:
-    return item.get_absolute_url()
+def guessed(self: Any, item: Any) -> Any:
+    return getattr(item, "slug", None)
+
+
+def unlazy(self: Any, item: Any) -> Any:
+    return str(reverse_lazy("article", kwargs={"slug": item.slug}))
+
+
+def slugified(self: Any, item: Any) -> Any:
+    return reverse("article", args=[slugify(item.title)])
+
+
+def dated(self: Any, item: Any) -> Any:
+    return reverse("article", args=[item.day.year])
 
 
 def decorated(method: Any) -> Any:
@@ -170,9 +216,13 @@ def marked(self: Any, item: Any) -> Any:
         (pathlike, "pathlike() has 'args=[item.slug]' ("),
         (given, "given() has 'self: Any, item: Any, more: Any=None' ("),
         (marked, "marked() has '@decorated' ("),
+        (guessed, "guessed() has "),
+        (unlazy, "unlazy() has "),
+        (slugified, "slugified() has "),
+        (dated, "dated() has "),
         (lambda self, item: item.slug, "the source of <lambda>() is not at hand"),
         (staticmethod(partial(either, None)), "Located.location is not a plain method"),
-        (staticmethod(recursive), "Located.location is not a plain method"),
+        (staticmethod(absolute), "Located.location is not a plain method"),
     ],
 )
 def test_what_keeps_a_method_is_said(location: Any, why: str) -> None:
@@ -184,10 +234,6 @@ def test_what_keeps_a_method_is_said(location: Any, why: str) -> None:
 def test_a_reason_has_file_and_line() -> None:
     line = either.__code__.co_firstlineno + 1
     assert f"({__file__}:{line})" in read(located(either)).why
-
-
-def lazy(self: Any, item: Any) -> Any:
-    return reverse_lazy("article", kwargs={"slug": str(item.slug)})
 
 
 def test_a_class_can_be_kept_from_it() -> None:
@@ -202,10 +248,10 @@ def test_a_class_can_be_kept_from_it() -> None:
 @pytest.mark.parametrize(
     "items",
     [
-        lambda self: Article.objects.annotate(slug_=models_value("a")).extra(
+        lambda self: Article.objects.annotate(slug_=Value("a")).extra(
             select={"slug": "'other'"}
         ),
-        lambda self: Article.objects.annotate(get_absolute_url=models_value("a")),
+        lambda self: Article.objects.annotate(get_absolute_url=Value("a")),
         lambda self: Article.objects.all().union(Article.objects.all()),
         lambda self: list(Article.objects.none()),
     ],
@@ -213,10 +259,6 @@ def test_a_class_can_be_kept_from_it() -> None:
 @pytest.mark.django_db
 def test_what_items_have_of_their_query_is_not_read_off_the_model(items: Any) -> None:
     assert not read(type("Own", (ArticleMethods,), {"items": items})).expressions
-
-
-def models_value(text: str) -> Any:
-    return Value(text)
 
 
 def test_receivers_of_init_see_objects() -> None:
@@ -237,7 +279,6 @@ def test_receivers_of_init_see_objects() -> None:
         (ArticleMethods, "lastmod", lambda self, obj: None),
         (Article, "get_absolute_url", lambda self: "/mocked/"),
         (Article, "__init__", None),
-        (sys.modules["django.urls"], "reverse", lambda *args, **kwargs: "/mocked/"),
         (sys.modules[Article.__module__], "reverse", lambda *a, **kw: "/mocked/"),
     ],
 )
@@ -249,12 +290,6 @@ def test_a_mock_is_called_and_forgotten(
     articles(2)
     owner, name, value = replaced
     before = dependencies(source("article"))
-    if owner is sys.modules["django.urls"]:
-        assert read(Tags).expressions
-        with mock.patch.object(owner, name, value):
-            assert not read(Tags).expressions
-        assert read(Tags).expressions
-        return
     digest = definition(source("article")).digest
     init = Article.__init__
     if name == "__init__":
@@ -269,22 +304,24 @@ def test_a_mock_is_called_and_forgotten(
         assert (b"/mocked/" in page) == (name in ("get_absolute_url", "reverse"))
     assert read(ArticleMethods).expressions
     assert dependencies(source("article")) == before
+    # What a method imports itself is looked up by nobody else.
+    with mock.patch("django.urls.reverse", return_value="/mocked/"):
+        assert not read(Tags).expressions
+    assert read(Tags).expressions
 
 
 @pytest.mark.django_db
 def test_no_items_are_asked_for_to_send_a_stored_page(
-    client: Client, register: Register
+    client: Client, page_of: Any
 ) -> None:
     asked: list[int] = []
 
-    class Counted(ArticleMethods):
-        def items(self) -> Any:
-            asked.append(1)
-            return Article.objects.all()
+    def items(self: Any) -> Any:
+        asked.append(1)
+        return Article.objects.all()
 
-    register("article", Counted)
     articles(2)
-    client.get("/sitemap-article-1.xml")
+    page_of(ArticleMethods, items=items)
     asked.clear()
     assert client.get("/sitemap-article-1.xml").status_code == 200
     assert not asked
@@ -314,6 +351,9 @@ def test_a_process_without_sources_writes_the_same(
 # What runs
 
 SITEMAPS = '''
+from django_sitemaps_plus import Sitemap
+from tests.testapp.models import Article
+
 class Own(Sitemap):
     """Listed."""
     model = Article
@@ -321,94 +361,73 @@ class Own(Sitemap):
     def location(self, item):
         """Return a column."""
         return item.slug
+
+    def priority(self, item):
+        return 1.0
 '''
 
 
 @pytest.fixture
-def written(tmp_path: Path, monkeypatch: Any) -> Callable[[str], Any]:
-    """Write a module with a sitemap, and import it."""
-    head = (
-        "from django_sitemaps_plus import Sitemap\n"
-        "from tests.testapp.models import Article\n"
-    )
+def own(tmp_path: Path, monkeypatch: Any) -> Iterator[Path]:
+    """A module with a sitemap, in a folder of its own."""
+    path = tmp_path / "own_sitemaps.py"
+    path.write_text(SITEMAPS)
     monkeypatch.syspath_prepend(tmp_path)
-
-    def write(text: str, name: str = "own_sitemaps") -> Any:
-        (tmp_path / f"{name}.py").write_text(head + text)
-        sys.modules.pop(name, None)
-        linecache.clearcache()
-        module._syntax.cache_clear()
-        return __import__(name).Own
-
-    return write
+    monkeypatch.delitem(sys.modules, path.stem, raising=False)
+    yield path
+    forget()
 
 
+def forget() -> None:
+    linecache.clearcache()
+    module._syntax.cache_clear()
+
+
+@pytest.mark.parametrize(("old", "new"), [("item.slug", "item.pk"), ("1.0", "1")])
 def test_a_source_that_is_not_what_runs_is_not_read(
-    written: Any, tmp_path: Path
+    own: Path, old: str, new: str
 ) -> None:
-    cls = written(SITEMAPS)
+    """A constant that is equal, but of another type, is another one."""
+    cls = import_module(own.stem).Own
     # Edited since, as before autoreload starts again.
-    edited = (tmp_path / "own_sitemaps.py").read_text().replace("item.slug", "item.pk")
-    (tmp_path / "own_sitemaps.py").write_text(edited)
+    own.write_text(SITEMAPS.replace(old, new))
     assert "is not at hand" in read(cls).why
-    (tmp_path / "own_sitemaps.py").unlink()
-    module._syntax.cache_clear()
-    linecache.clearcache()
-    assert "is not at hand" in read(cls).why
-    module._syntax.cache_clear()
-
-
-def test_equal_constants_of_other_types_are_not_the_same(
-    written: Any, tmp_path: Path
-) -> None:
-    text = SITEMAPS + "\n    def priority(self, item):\n        return 1.0\n"
-    cls = written(text, "other_sitemaps")
-    path = tmp_path / "other_sitemaps.py"
-    path.write_text(path.read_text().replace("1.0", "1"))
-    linecache.clearcache()
+    own.unlink()
+    forget()
     assert "is not at hand" in read(cls).why
 
 
-@pytest.mark.parametrize("options", [[], ["-OO"], ["coverage"], ["zip"], ["pyc"]])
-@pytest.mark.costly
-def test_it_is_read_the_same_however_it_is_run(
-    tmp_path: Path, options: list[str]
-) -> None:
-    head = (
-        "from django_sitemaps_plus import Sitemap\n"
-        "from tests.testapp.models import Article\n"
-    )
-    (tmp_path / "own_sitemaps.py").write_text(head + SITEMAPS)
-    path = str(tmp_path)
-    if options == ["zip"]:
-        with zipfile.ZipFile(tmp_path / "own.zip", "w") as archive:
-            archive.write(tmp_path / "own_sitemaps.py", "own_sitemaps.py")
-        (tmp_path / "own_sitemaps.py").unlink()
-        path = str(tmp_path / "own.zip")
-    if options == ["pyc"]:
-        compiled = str(tmp_path / "own_sitemaps.pyc")
-        py_compile.compile(str(tmp_path / "own_sitemaps.py"), compiled)
-        (tmp_path / "own_sitemaps.py").unlink()
-    traced = "sys.settrace(lambda *args: None)\n" if options == ["coverage"] else ""
+READ = "{'location': F(slug), 'priority': 1.0}"
+
+
+def test_it_is_read_the_same_however_it_is_run(own: Path, monkeypatch: Any) -> None:
     code = (
-        f"import sys\nsys.path.insert(0, {path!r})\n{traced}"
-        "import django\ndjango.setup()\nfrom own_sitemaps import Own\n"
+        f"import sys\nsys.path.insert(0, {str(own.parent)!r})\n"
+        "import django\ndjango.setup()\n"
         "from tests.sitemaps.test_as_columns import read\n"
+        "sys.settrace(lambda *args: None)\nfrom own_sitemaps import Own\n"
         "found = read(Own)\nprint(found.expressions or found.why)\n"
     )
-    flags = [option for option in options if option.startswith("-")]
     done = subprocess.run(
-        [sys.executable, *flags, "-c", code],
+        [sys.executable, "-OO", "-c", code],
         capture_output=True,
         text=True,
         env={"DJANGO_SETTINGS_MODULE": "tests.settings", "PATH": ""},
         cwd=Path(__file__).parents[2],
         check=False,
     )
-    expected = "{'location': F(slug)}"
-    if options == ["pyc"]:
-        expected = "the source of Own.location() is not at hand"
-    assert done.stdout.strip() == expected, done.stderr
+    assert done.stdout.strip() == READ, done.stderr
+    archive = own.with_name("own.zip")
+    with zipfile.ZipFile(archive, "w") as file:
+        file.write(own, "own_zipped.py")
+    py_compile.compile(str(own), str(own.with_name("own_compiled.pyc")))
+    own.unlink()
+    monkeypatch.syspath_prepend(archive)
+    forget()
+    assert str(read(import_module("own_zipped").Own).expressions) == READ
+    forget()
+    why = read(import_module("own_compiled").Own).why
+    assert why == "the source of Own.location() is not at hand"
 
 
 # Around it
@@ -470,23 +489,22 @@ def test_a_class_with_a_newest_lastmod_of_its_own_is_asked(
 def test_the_drop_in_views_read_by_position(
     rf: Any, django_assert_num_queries: Any
 ) -> None:
-    class Contribs(contrib.Sitemap):
-        limit = 2
-        items = lambda self: Tag.objects.order_by("-pk")  # noqa: E731 (short)
-        location, lastmod = Tags.location, Tags.lastmod
-
-    class Ours(Sitemap):
-        limit = 2
-        items, location, lastmod = Contribs.items, Tags.location, Tags.lastmod
-
+    own: dict[str, Any] = {
+        "limit": 2,
+        "items": lambda self: Tag.objects.order_by("-pk"),
+        "location": Tags.location,
+        "lastmod": Tags.lastmod,
+    }
     for one in articles(3):
         Tag.objects.create(article=one, name=one.slug)
-    plain = [views.sitemap(rf.get("/"), {"a": Contribs}, section="a")]
+    theirs = type("Theirs", (contrib.Sitemap,), own)
+    plain: Any = views.sitemap(rf.get("/"), {"a": theirs}, section="a")
     with django_assert_num_queries(2):
-        plain.append(views.sitemap(rf.get("/"), {"a": Ours}, section="a"))
-    assert plain[0].content == plain[1].content  # type: ignore[attr-defined]
-    assert plain[0].headers == plain[1].headers
-    assert body(plain[1]).count(b"<loc>") == 2
+        ours: Any = views.sitemap(
+            rf.get("/"), {"a": type("Ours", (Sitemap,), own)}, section="a"
+        )
+    assert (plain.content, plain.headers) == (ours.content, ours.headers)
+    assert body(ours).count(b"<loc>") == 2
 
 
 @pytest.mark.django_db

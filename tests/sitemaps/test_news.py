@@ -22,11 +22,7 @@ from django_sitemaps_plus.rendering.digest import definition
 from django_sitemaps_plus.serving.index import index_places
 from django_sitemaps_plus.sitemaps.news import day_of, language_of
 from django_sitemaps_plus.sitemaps.registry import registry
-from django_sitemaps_plus.sitemaps.sections import (
-    object_path_reason,
-    source,
-    source_of,
-)
+from django_sitemaps_plus.sitemaps.sections import object_path_reason, source, source_of
 from django_sitemaps_plus.sitemaps.site import Site
 from tests.conftest import Register
 from tests.support.helpers import (
@@ -39,8 +35,9 @@ from tests.support.helpers import (
 )
 from tests.testapp.models import Article, Category
 
+from .test_sections import evaluated
+
 SITE = "https://www.example.com"
-PAGE = "/sitemap-news-1.xml"
 
 
 class Daily(NewsSitemap):
@@ -60,8 +57,8 @@ class ByDay(Daily):
     publication_date = F("day")
 
 
-def slugs(client: Client) -> list[str]:
-    return [location.rsplit("/", 2)[-2] for location in locations(client.get(PAGE))]
+def slugs(response: Any) -> list[str]:
+    return [location.rsplit("/", 2)[-2] for location in locations(response)]
 
 
 def ago(**ages: float) -> dt.datetime:
@@ -73,35 +70,39 @@ def published(slug: str, when: dt.datetime | None, **values: Any) -> Article:
 
 
 @pytest.mark.django_db
-def test_articles_of_the_last_two_days_are_listed(
-    client: Client, register: Register
-) -> None:
+def test_articles_of_the_last_two_days_are_listed(page_of: Any) -> None:
     published("new", ago(minutes=1))
     published("yesterday", ago(hours=47))
     published("old", ago(hours=49))
     published("to-come", ago(hours=-1))
     published("undated", None)
     published("draft", ago(hours=1), live=False)
-    register("news", Daily)
-    assert slugs(client) == ["new", "yesterday"]
-    page = body(client.get(PAGE))
+    response = page_of(Daily)
+    assert slugs(response) == ["new", "yesterday"]
+    page = body(response)
     assert page.count(b"<news:news>") == 2
     assert (
         b"<news:name>The Example</news:name><news:language>en</news:language>"
     ) in page
     assert b"<news:title>On new</news:title>" in page
+    paper = Category.objects.create(slug="dagens")
+    published("dagens", ago(hours=1), category=paper)
+    own = {
+        "publication_name": F("category__slug"),
+        "publication_language": Value("sv", output_field=CharField()),
+    }
+    page = body(page_of(Daily, **own))
+    assert b"<news:name>dagens</news:name><news:language>sv</news:language>" in page
+    assert source("article").is_news
 
 
 @pytest.mark.django_db
-def test_a_date_without_a_time_is_news_today_and_yesterday(
-    client: Client, register: Register
-) -> None:
+def test_a_date_without_a_time_is_news_today_and_yesterday(page_of: Any) -> None:
     today = day_of(timezone.now())
     for days in (-1, 0, 1, 2):
         day = today - dt.timedelta(days=days)
         Article.objects.create(slug=f"a{days}", title="x", day=day)
-    register("news", ByDay)
-    assert slugs(client) == ["a0", "a1"]
+    assert slugs(page_of(ByDay)) == ["a0", "a1"]
 
 
 def test_the_day_is_that_of_the_project_s_time_zone(settings: Any) -> None:
@@ -122,6 +123,9 @@ def test_it_is_on_the_row_path_with_a_thousand_to_a_page() -> None:
 def test_an_article_grows_old_without_a_save(
     client: Client, register: Register, cls: type[NewsSitemap], field: str
 ) -> None:
+    def listed_slugs() -> list[str]:
+        return slugs(client.get("/sitemap-news-1.xml"))
+
     young: Any = ago(hours=1)
     old: Any = ago(days=2, seconds=30)
     since = time.time() - 61
@@ -132,20 +136,20 @@ def test_an_article_grows_old_without_a_save(
         Article.objects.create(slug=slug, title="x", **{field: young}) for slug in "ab"
     )
     register("news", cls)
-    assert slugs(client) == ["a", "b"]
+    assert listed_slugs() == ["a", "b"]
     told()
     Article.objects.filter(pk=first.pk).update(**{field: old})
-    assert slugs(client) == ["a", "b"], "nobody has looked at the clock"
+    assert listed_slugs() == ["a", "b"], "nobody has looked at the clock"
     Section.objects.filter(name="news").update(ticked_at=since)
     with CaptureQueriesContext(connection) as queries:
-        assert slugs(client) == ["b"]
+        assert listed_slugs() == ["b"]
     assert told() == [], "it is still on the site"
     looks = [q["sql"] for q in queries if "testapp_article" in q["sql"]]
     assert not any("INTERVAL" in sql.upper() or "86400" in sql for sql in looks), (
         "the column itself is compared, so that its index is used"
     )
     second.delete()
-    assert slugs(client) == []
+    assert listed_slugs() == []
     assert told() == []
 
 
@@ -159,18 +163,9 @@ def test_the_clock_alone_does_not_make_pages_stale(register: Register) -> None:
     assert definition(source("news")) == known
 
 
-@pytest.mark.parametrize(
-    ("code", "language"),
-    [
-        ("en-us", "en"),
-        ("de", "de"),
-        ("zh-hans", "zh-cn"),
-        ("zh-Hant-TW", "zh-tw"),
-        ("zh-tw", "zh-tw"),
-    ],
-)
-def test_a_language_is_written_as_news_have_it(code: str, language: str) -> None:
-    assert language_of(code) == language
+def test_a_language_is_written_as_news_have_it() -> None:
+    given = ("en-us", "de", "zh-hans", "zh-Hant-TW", "zh-tw")
+    assert [*map(language_of, given)] == ["en", "de", "zh-cn", "zh-tw", "zh-tw"]
 
 
 def test_the_publication_is_that_of_the_class_or_of_the_settings(settings: Any) -> None:
@@ -187,29 +182,6 @@ def test_the_publication_is_that_of_the_class_or_of_the_settings(settings: Any) 
     }
     assert (Plain().news.name, Plain().news.language) == ("The Setting", "nl")
     assert Daily().news.name == "The Example"
-
-
-@pytest.mark.django_db
-def test_the_name_and_the_language_may_be_those_of_the_row(
-    client: Client, register: Register
-) -> None:
-    class Papers(Daily):
-        publication_name = F("category__slug")
-        publication_language = Value("sv", output_field=CharField())
-
-    paper = Category.objects.create(slug="dagens")
-    published("a", ago(hours=1), category=paper)
-    register("news", Papers)
-    page = body(client.get(PAGE))
-    assert b"<news:name>dagens</news:name><news:language>sv</news:language>" in page
-    assert source("news").is_news
-
-
-def evaluated(sitemap: Any) -> Any:
-    """Return a queryset whose rows were read."""
-    items = Article.objects.all()
-    assert not items
-    return items
 
 
 @pytest.mark.django_db
@@ -248,15 +220,6 @@ def test_what_is_declared_well_passes_the_checks(register: Register) -> None:
     assert list(check_section("own")) == []
 
 
-def text_at(client: Client, address: str) -> str:
-    response = client.get(address)
-    assert response.status_code == 200
-    return str(response.content.decode())
-
-
-# Beside other sections
-
-
 @pytest.fixture
 def twice(register: Register) -> None:
     """An article that is news, listed in an ordinary section as well."""
@@ -269,13 +232,13 @@ def twice(register: Register) -> None:
 
 
 def sitemaps_in_robots(client: Client) -> list[str]:
-    lines = text_at(client, "/robots.txt").splitlines()
+    lines = client.get("/robots.txt").content.decode().splitlines()
     return [line.split()[-1] for line in lines if line.startswith("Sitemap:")]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_news_are_a_file_of_their_own_that_robots_txt_names(
-    client: Client, twice: None
+def test_news_are_a_file_of_their_own_that_all_are_told_of(
+    client: Client, register: Register, settings: Any, twice: None
 ) -> None:
     new, old = f"{SITE}/articles/new/", f"{SITE}/articles/old/"
     assert locations(client.get("/sitemap.xml")) == [old, new]
@@ -286,18 +249,14 @@ def test_news_are_a_file_of_their_own_that_robots_txt_names(
     address = Site.current().address()
     assert address is not None
     assert list(index_places(address)) == both
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_index_of_other_sections_has_no_news(
-    client: Client, register: Register, twice: None
-) -> None:
+    engines = {"memory": {"BACKEND": "django_sitemaps_plus.engines.memory.Memory"}}
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "ENGINES": engines}
+    assert [notice.url for notice in sitemap_notices(address)] == both
+    # An index of other sections has no news.
     register("short", type("Short", (ArticleSitemap,), {"limit": 1}))
     run_command("build_sitemaps")
-    assert {path_of(entry) for entry in listed(client.get("/sitemap.xml"))} == {
-        "/sitemap-article-1.xml",
-        "/sitemap-short-1.xml",
-        "/sitemap-short-2.xml",
+    assert {*listed(client.get("/sitemap.xml"))} == {
+        f"{SITE}/sitemap-{page}.xml" for page in ("article-1", "short-1", "short-2")
     }
     assert f"{SITE}/sitemap-news.xml" in sitemaps_in_robots(client)
 
@@ -313,45 +272,22 @@ def test_a_site_of_news_only_has_them_at_its_own_address(
     # Several are not joined.
     register("other", type("Other", (Daily,), {}))
     for _ in range(2):
-        assert {path_of(entry) for entry in listed(client.get("/sitemap.xml"))} == {
-            "/sitemap-news-1.xml",
-            "/sitemap-other-1.xml",
+        assert {*listed(client.get("/sitemap.xml"))} == {
+            f"{SITE}/sitemap-{name}-1.xml" for name in ("news", "other")
         }
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_robots_txt_names_the_sitemap_though_a_section_cannot_be_created(
-    client: Client, register: Register, settings: Any
+    client: Client, register: Register
 ) -> None:
-    published("new", ago(hours=1))
-    register("article", ArticleSitemap)
-
     def broken() -> NewsSitemap:
         raise LookupError
 
-    registry.add("broken", broken)
-    try:
-        assert sitemaps_in_robots(client) == [f"{SITE}/sitemap.xml"]
-    finally:
-        registry.remove("broken")
+    published("new", ago(hours=1))
+    register("article", ArticleSitemap)
+    register("broken", broken)
+    assert sitemaps_in_robots(client) == [f"{SITE}/sitemap.xml"]
 
 
-@pytest.mark.django_db(transaction=True)
-def test_engines_and_receivers_are_told_of_the_file_of_news(
-    settings: Any, twice: None
-) -> None:
-    memory = "django_sitemaps_plus.engines.memory.Memory"
-    settings.SITEMAPS_PLUS = {
-        **settings.SITEMAPS_PLUS,
-        "ENGINES": {"memory": {"BACKEND": memory}},
-    }
-    address = Site.current().address()
-    assert address is not None
-    assert [notice.url for notice in sitemap_notices(address)] == [
-        f"{SITE}/sitemap.xml",
-        f"{SITE}/sitemap-news.xml",
-    ]
-
-
-def path_of(url: str) -> str:
-    return url.removeprefix(SITE)
+# Beside other sections

@@ -13,7 +13,7 @@ from django_sitemaps_plus.building.pages import differs
 from django_sitemaps_plus.models import Page
 from django_sitemaps_plus.sitemaps.sections import source
 from tests.conftest import Register
-from tests.support.helpers import ArticleSitemap, crawled, urlset
+from tests.support.helpers import crawled, urlset
 from tests.support.recorded import changes
 from tests.testapp.models import Article, ByPair
 
@@ -37,72 +37,42 @@ class Reversed(QuerySet[Any]):
         return 1_000_000
 
 
-class Pairs(Sitemap):
-    location = Route("pair", shop=F("shop"), code=F("code"))
-    limit = 1
-
-    def items(self) -> Any:
-        return Reversed(ByPair)
-
-
 @pytest.fixture
 def pairs(register: Register) -> list[str]:
     """Rows with a composite key, on six pages; the paths of all."""
     made = [(shop, code) for shop in (1, 2) for code in "abc"]
     ByPair.objects.bulk_create(ByPair(shop=s, code=c) for s, c in made)
-    register("pairs", Pairs)
+    location = Route("pair", shop=F("shop"), code=F("code"))
+    own = {"location": location, "limit": 1, "items": lambda self: Reversed(ByPair)}
+    register("pairs", type("Pairs", (Sitemap,), own))
     return [f"https://www.example.com/shops/{s}/{c}/" for s, c in made]
 
 
-def test_columns_are_where_they_are_asked_for(
-    client: Client, register: Register
-) -> None:
-    class Own(ArticleSitemap):
-        def items(self) -> Any:
-            return Reversed(Article)
-
-    register("own", Own)
-    register("plain", ArticleSitemap)
+def test_columns_are_where_they_are_asked_for(page_of: Any) -> None:
     Article.objects.create(slug="rain", updated="2026-01-02T03:04:05Z")
-    own = urlset(client.get("/sitemap-own-1.xml"))
-    assert own == urlset(client.get("/sitemap-plain-1.xml"))
+    own = urlset(page_of(items=lambda self: Reversed(Article)))
+    assert own == urlset(page_of())
     assert own[0].loc == "https://www.example.com/articles/rain/"
 
 
 def test_keys_of_several_columns_divide_pages(client: Client, pairs: list[str]) -> None:
     pages = crawled(client, "/sitemap-pairs.xml")
     assert [[entry.loc for entry in page] for page in pages] == [[url] for url in pairs]
-
-
-def test_an_estimated_count_does_not_make_pages_stale(
-    client: Client, pairs: list[str]
-) -> None:
-    crawled(client, "/sitemap-pairs.xml")
+    # An estimated count does not make pages stale.
     for page in Page.objects.all():
         assert not differs(source("pairs"), page)
-
-
-def test_touched_rows_have_the_keys_that_they_have(pairs: list[str]) -> None:
     touch(Reversed(ByPair).filter(shop=2, code="b"))
     assert changes() == [("pairs", "2", "b")]
 
 
-@pytest.fixture
-def own_manager(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_related_rows_are_those_of_their_item(
+    page_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """``Meta.base_manager_name`` names a manager of that class."""
     manager = Manager.from_queryset(Reversed)()
     manager.model = Article
     monkeypatch.setitem(vars(Article._meta), "base_manager", manager)
-
-
-def test_related_rows_are_those_of_their_item(
-    client: Client, register: Register, own_manager: None
-) -> None:
-    class Pictured(ArticleSitemap):
-        images = Related("tags", F("name"))
-
-    register("pictured", Pictured)
     article = Article.objects.create(slug="rain")
     article.tags.create(name="https://www.example.com/a.jpg")
-    (entry,) = urlset(client.get("/sitemap-pictured-1.xml"))
+    (entry,) = urlset(page_of(images=Related("tags", F("name"))))
     assert entry.images == ("https://www.example.com/a.jpg",)

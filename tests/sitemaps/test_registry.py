@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 
-from django_sitemaps_plus import Sitemap, StaticSitemap
+from django_sitemaps_plus import Sitemap
 from django_sitemaps_plus import register as register_sitemap
 from django_sitemaps_plus.exceptions import ConfigurationError
 from django_sitemaps_plus.sitemaps.registry import registry
@@ -42,27 +41,23 @@ def refusal(name: Any, source: Any = PagesSitemap) -> str:
 # Default names
 
 
-def test_a_section_is_called_after_its_model() -> None:
-    class Whatever(Sitemap):
-        model = Note
-
-    assert register_sitemap(Whatever) is Whatever
-    assert register_sitemap(name="stories")(Whatever) is Whatever
-    assert registry.sources() == {"note": Whatever, "stories": Whatever}
-
-
 @pytest.mark.parametrize(
-    ("class_name", "name"),
+    ("class_name", "model", "name"),
     [
-        ("StaticPagesSitemap", "staticpages"),
-        ("Legal", "legal"),
-        ("Sitemap", "sitemap"),
-        ("ПогодаSitemap", "погода"),
+        ("Whatever", Note, "note"),
+        ("StaticPagesSitemap", None, "staticpages"),
+        ("Legal", None, "legal"),
+        ("Sitemap", None, "sitemap"),
+        ("ПогодаSitemap", None, "погода"),
     ],
 )
-def test_without_a_model_after_its_class(class_name: str, name: str) -> None:
-    made = register_sitemap(type(class_name, (StaticSitemap,), {}))
-    assert registry.sources()[name] is made
+def test_a_section_is_called_after_its_model_or_its_class(
+    class_name: str, model: Any, name: str
+) -> None:
+    made = type(class_name, (Sitemap,), {"model": model})
+    assert register_sitemap(made) is made
+    assert register_sitemap(name="stories")(made) is made
+    assert registry.sources() == {name: made, "stories": made}
 
 
 # Names
@@ -96,26 +91,22 @@ def test_a_name_that_no_address_could_carry_is_refused(name: Any) -> None:
         ("notes", "not 'notes'. Write @register above the class, or @register(name="),
     ],
 )
-@pytest.mark.parametrize("decorate", [register_sitemap, register_sitemap(name="x")])
-def test_what_is_not_a_sitemap_class_is_refused(
-    given: Any, problem: str, decorate: Any
-) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        decorate(given)
-    assert str(caught.value).startswith("register() takes a sitemap class, ")
-    assert problem in str(caught.value)
+def test_what_is_not_a_sitemap_class_is_refused(given: Any, problem: str) -> None:
+    decorators: Any = (register_sitemap, register_sitemap(name="x"))
+    for decorate in decorators:
+        with pytest.raises(ConfigurationError) as caught:
+            decorate(given)
+        assert str(caught.value).startswith("register() takes a sitemap class, ")
+        assert problem in str(caught.value)
 
 
 def test_two_sitemaps_of_one_name_are_refused() -> None:
-    class Other(ArticleSitemap):
-        pass
-
+    other = type("Other", (ArticleSitemap,), {"__module__": "shop.sitemaps"})
     registry.add("article", ArticleSitemap)
     registry.add("article", type("ArticleSitemap", (), dict(vars(ArticleSitemap))))
-    assert refusal("article", Other) == (
+    assert refusal("article", other) == (
         "Two sitemaps are called 'article': tests.support.helpers.ArticleSitemap and "
-        "tests.sitemaps.test_registry.test_two_sitemaps_of_one_name_are_refused.<locals>.Other."
-        ' Give one another name: @register(name="article-2nd").'
+        'shop.sitemaps.Other. Give one another name: @register(name="article-2nd").'
     )
 
 
@@ -151,28 +142,23 @@ def test_the_dict_of_the_settings_is_registered(settings: Any) -> None:
     [
         (
             "CONTRIB_STYLE",
-            "SITEMAPS_PLUS['SITEMAPS'] is 'CONTRIB_STYLE', which cannot be imported: "
-            "CONTRIB_STYLE doesn't look like a module path",
+            "{} is 'CONTRIB_STYLE', which cannot be imported: CONTRIB_STYLE doesn't "
+            "look like a module path",
         ),
         (
             f"{__name__}.MISSING",
-            f"SITEMAPS_PLUS['SITEMAPS'] is '{__name__}.MISSING', which cannot be "
-            f'imported: Module "{__name__}" does not define a "MISSING" '
-            "attribute/class",
+            f"{{}} is '{__name__}.MISSING', which cannot be imported: Module "
+            f'"{__name__}" does not define a "MISSING" attribute/class',
         ),
         (
             f"{__name__}.NO_DICT",
-            f"SITEMAPS_PLUS['SITEMAPS'] is '{__name__}.NO_DICT', which is not a dict "
-            "of sitemaps but list.",
+            f"{{}} is '{__name__}.NO_DICT', which is not a dict of sitemaps but list.",
         ),
-        (
-            f"{__name__}.WITH_BAD_NAME",
-            refused("news/today"),
-        ),
+        (f"{__name__}.WITH_BAD_NAME", refused("news/today")),
         (
             f"{__name__}.CONTRIB_STYLE",
-            "The section 'pages' is both registered and in the dict that "
-            "SITEMAPS_PLUS['SITEMAPS'] names. Remove one of them.",
+            "The section 'pages' is both registered and in the dict that {} names. "
+            "Remove one of them.",
         ),
     ],
 )
@@ -181,8 +167,9 @@ def test_a_dict_that_cannot_be_used_is_refused(
 ) -> None:
     registry.add("pages", PagesSitemap)
     settings.SITEMAPS_PLUS = {"SITEMAPS": value}
-    with pytest.raises(ConfigurationError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(ConfigurationError) as caught:
         registry.sources()
+    assert str(caught.value) == message.replace("{}", "SITEMAPS_PLUS['SITEMAPS']")
 
 
 # Instances

@@ -14,44 +14,46 @@ from tests.support.helpers import ArticleSitemap
 from tests.testapp.models import Article
 
 
-def hooked(name: str) -> Any:
-    """Return a sitemap whose class overrides one of contrib's hooks."""
-    return type("Hooked", (ArticleSitemap,), {name: getattr(Sitemap, name)})()
-
-
-def evaluated() -> Any:
+def evaluated(self: Any) -> Any:
     """Return a queryset whose rows were read."""
     items = Article.objects.all()
     assert not items
     return items
 
 
+def by_position(**declared: Any) -> str:
+    """Return why a section of articles is paged by position, "" if it is not."""
+    return source_of("any", type("Any", (ArticleSitemap,), declared)()).by_position
+
+
+QUERYSET = "items() returns a queryset"
+
+
 @pytest.mark.parametrize(
     ("items", "reason"),
     [
-        (lambda: [], "items() returns list, not a queryset"),
-        (lambda: Article.objects.all()[:9], "items() returns a sliced queryset"),
+        (lambda self: [], "items() returns list, not a queryset"),
+        (lambda self: Article.objects.all()[:9], "items() returns a sliced queryset"),
         (
-            lambda: Article.objects.all().union(Article.objects.all()),
-            "items() returns a queryset combined by union()",
+            lambda self: Article.objects.all().union(Article.objects.all()),
+            f"{QUERYSET} combined by union()",
         ),
         (
-            lambda: Article.objects.distinct("title"),
-            "items() returns a queryset with distinct() on some fields",
+            lambda self: Article.objects.distinct("title"),
+            f"{QUERYSET} with distinct() on some fields",
         ),
         (
-            lambda: Article.objects.values("slug"),
+            lambda self: Article.objects.values("slug"),
             "items() returns values, not model instances",
         ),
         (evaluated, "items() returns an evaluated queryset"),
-        (lambda: Article.objects.all(), ""),
+        (lambda self: Article.objects.all(), ""),
     ],
     ids=["list", "slice", "union", "distinct", "values", "evaluated", "queryset"],
 )
 @pytest.mark.django_db
 def test_why_items_are_paged_by_position(items: Any, reason: str) -> None:
-    sitemap = type("Any", (Sitemap,), {"items": lambda self: items()})()
-    assert source_of("any", sitemap).by_position == reason
+    assert by_position(items=items) == reason
 
 
 @pytest.mark.parametrize(
@@ -69,11 +71,10 @@ def test_a_domain_that_counts_anyway_is_ignored(
     settings: Any, method: Any, base: str | None, is_ignored: bool
 ) -> None:
     settings.SITEMAPS_PLUS = {"BASE_URL": base}
-    cls = type("Any", (ArticleSitemap,), {"get_domain": method})
     expected = "" if is_ignored else "it overrides get_domain"
-    assert source_of("any", cls()).by_position == expected
-    more = type("More", (cls,), {"get_protocol": lambda self, protocol=None: "https"})
-    assert source_of("any", more()).by_position == "it overrides get_protocol"
+    assert by_position(get_domain=method) == expected
+    more = {"get_protocol": lambda self, protocol=None: "https"}
+    assert by_position(get_domain=method, **more) == "it overrides get_protocol"
 
 
 @pytest.mark.parametrize("limit", [None, 0, -1, "many", float("inf"), float("nan")])
@@ -83,18 +84,26 @@ def test_a_limit_that_is_none_is_a_configuration_error(limit: Any) -> None:
         source.limit  # noqa: B018
 
 
-def test_the_languages_of_an_item_stay_on_one_page() -> None:
-    attributes = {"i18n": True, "languages": ["en", "de", "fr"], "limit": 2}
-    source = source_of("any", type("Any", (ArticleSitemap,), attributes)())
-    assert (source.limit, source.items_per_page) == (3, 1)
-    news = source_of("any", type("Any", (ArticleSitemap,), {"news": F("title")})())
-    assert (news.limit, news.items_per_page) == (1_000, 1_000)
+@pytest.mark.parametrize(
+    ("own", "limit", "items"),
+    [
+        # The languages of an item stay on one page.
+        ({"i18n": True, "languages": ["en", "de", "fr"], "limit": 2}, 3, 1),
+        ({"news": F("title")}, 1_000, 1_000),
+    ],
+)
+def test_a_page_may_have_another_limit_than_declared(
+    own: dict[str, Any], limit: int, items: int
+) -> None:
+    source = source_of("any", type("Any", (ArticleSitemap,), own)())
+    assert (source.limit, source.items_per_page) == (limit, items)
 
 
 @pytest.mark.parametrize("name", ["get_urls", "_urls", "_items", "paginator"])
 def test_contrib_s_hooks_are_obeyed_by_position(name: str) -> None:
-    assert source_of("any", hooked(name)).by_position == f"it overrides {name}"
-    instance = ArticleSitemap()
+    reason = f"it overrides {name}"
+    assert by_position(**{name: getattr(Sitemap, name)}) == reason
     if name != "paginator":
+        instance = ArticleSitemap()
         setattr(instance, name, lambda *args, **kwargs: [])
-        assert source_of("any", instance).by_position == f"it overrides {name}"
+        assert source_of("any", instance).by_position == reason

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from django.db.models import F
 from django.db.models.signals import post_init
 from django.test import Client
 
 from django_sitemaps_plus import Sitemap
 from django_sitemaps_plus.models import Section
-from tests.support.helpers import body
+from tests.support.helpers import ArticleSitemap
 
 
 @contextmanager
@@ -38,22 +39,34 @@ def by_object(cls: type[Sitemap]) -> type[Sitemap]:
     return type(f"{cls.__name__}Objects", (cls,), {"priority": priority})
 
 
-def both(
-    client: Client,
-    register: Any,
-    cls: type[Sitemap],
-    *,
-    all_may_be_bad: bool = False,
-) -> bytes:
-    """Return the page of a sitemap, after seeing that both paths give its bytes."""
-    register("rows", cls)
-    register("objects", by_object(cls))
-    Section.objects.all().delete()
-    rows = client.get("/sitemap-rows-1.xml")
-    objects = client.get("/sitemap-objects-1.xml")
-    # Where all rows are bad there is no page.
-    expected = (200, 503) if all_may_be_bad else (200,)
-    assert rows.status_code in expected, rows.content
-    assert rows.status_code == objects.status_code
-    assert rows.content == objects.content
-    return body(rows)
+@pytest.fixture
+def page_of(client: Client, register: Any) -> Callable[..., Any]:
+    """Ask for the first page of a section: a class, or articles with attributes."""
+
+    def ask(base: type[Any] = ArticleSitemap, **declared: Any) -> Any:
+        register("article", type("Section", (base,), declared))
+        return client.get("/sitemap-article-1.xml")
+
+    return ask
+
+
+@pytest.fixture
+def both(client: Client, register: Any) -> Callable[..., Any]:
+    """The same after seeing that both paths give its bytes."""
+
+    def ask(
+        base: type[Any] = ArticleSitemap, *, may_fail: bool = False, **declared: Any
+    ) -> Any:
+        cls = type("Section", (base,), declared)
+        register("rows", cls)
+        register("objects", by_object(cls))
+        Section.objects.all().delete()
+        rows = client.get("/sitemap-rows-1.xml")
+        objects = client.get("/sitemap-objects-1.xml")
+        # Where all rows are bad there is no page.
+        assert rows.status_code in ((200, 503) if may_fail else (200,)), rows.content
+        assert rows.status_code == objects.status_code
+        assert rows.content == objects.content
+        return rows
+
+    return ask
