@@ -51,7 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "changes": {"protocol", "sitemaps", "rendering", "pagination"},
     "storing": {"protocol", "sitemaps", "rendering", "pagination", "changes"},
     "building": {
-        *("protocol", "sitemaps", "rendering", "pagination", "changes", "storing"),
+        *("protocol", "sitemaps", "rendering", "pagination", "changes", "storing")
     },
     "serving": {
         *("protocol", "sitemaps", "rendering", "pagination", "changes", "storing"),

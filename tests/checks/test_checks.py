@@ -20,16 +20,7 @@ from django.core.checks import CheckMessage, Error, run_checks
 from django.core.checks import Warning as CheckWarning
 from django.core.management import call_command
 from django.db import connection, connections, models
-from django.db.models import (
-    F,
-    Max,
-    OuterRef,
-    Q,
-    Subquery,
-    TextField,
-    Value,
-    Window,
-)
+from django.db.models import F, Max, OuterRef, Q, Subquery, TextField, Value, Window
 from django.db.models.functions import Cast, Coalesce, Random, RowNumber
 from django.db.models.query_utils import DeferredAttribute
 from django.db.models.signals import post_save
@@ -527,11 +518,7 @@ def test_a_second_alias_of_one_database_is_not_a_replica(
 
 @pytest.mark.parametrize(("attributes", "number", "start", "hint"), DECLARED)
 def test_what_cannot_work_is_named_with_its_remedy(
-    register: Any,
-    attributes: dict[str, Any],
-    number: str,
-    start: str,
-    hint: str,
+    register: Any, attributes: dict[str, Any], number: str, start: str, hint: str
 ) -> None:
     declare(register, **attributes)
     text, shown = only(number)
@@ -616,10 +603,7 @@ def test_languages_of_which_django_warns_are_named_once(
     [
         (type("Articles", (ArticleSitemap,), {"i18n": True}), "/articles/first/"),
         (type("Pages", (PagesSitemap,), {"i18n": True}), "/about/"),
-        (
-            type("Paths", (PagesSitemap,), {"i18n": True, "names": ["/about"]}),
-            "/about",
-        ),
+        (type("Paths", (PagesSitemap,), {"i18n": True, "names": ["/about"]}), "/about"),
     ],
 )
 def test_one_url_for_all_languages_is_named(register: Any, cls: type, url: str) -> None:

@@ -16,9 +16,7 @@ def of(number: str) -> list[Found]:
     return [one for one in found() if one[0] == number]
 
 
-def test_a_group_that_does_not_repeat_the_rules_for_all_is_named(
-    settings: Any,
-) -> None:
+def test_a_group_that_does_not_repeat_the_rules_for_all_is_named(settings: Any) -> None:
     groups = [ALL, {"crawlers": "ai-search", "allow": "/"}]
     settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ROBOTS": groups}
     [(_, text, _)] = of("W050")

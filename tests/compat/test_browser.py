@@ -162,7 +162,4 @@ def test_the_alternates_of_an_entry_are_to_be_seen(tab: Browser, address: str) -
         tab.run(f"getComputedStyle({link}, '::{part}').content")
         for part in ("before", "after")
     ]
-    assert shown == [
-        '"de"',
-        tab.run(f"JSON.stringify({link}.getAttribute('href'))"),
-    ]
+    assert shown == ['"de"', tab.run(f"JSON.stringify({link}.getAttribute('href'))")]

@@ -91,10 +91,7 @@ def loaded(package: Path, shared: Path) -> Path:
 
 def variables_of(folder: Path) -> dict[str, str]:
     """Keep the database in ``folder``, and the pages that were made."""
-    return {
-        "EXAMPLE_DATABASE": str(folder / "unicode.sqlite3"),
-        "TMPDIR": str(folder),
-    }
+    return {"EXAMPLE_DATABASE": str(folder / "unicode.sqlite3"), "TMPDIR": str(folder)}
 
 
 @pytest.fixture(scope="module")

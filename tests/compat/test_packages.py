@@ -8,13 +8,7 @@ from pathlib import Path
 import django
 import pytest
 
-from tests.compat.environments import (
-    INSIDE,
-    Environment,
-    Outcomes,
-    environment,
-    sdist,
-)
+from tests.compat.environments import INSIDE, Environment, Outcomes, environment, sdist
 
 pytestmark = pytest.mark.network
 
@@ -32,10 +26,7 @@ def test_reversion_is_unharmed(package: Path, tmp_path: Path) -> None:
     """A version of every object, kept by the models' signals."""
     tests = sdist("django-reversion", "6.4.0") / "tests"
     outcomes = environment(DJANGO, "django-reversion==6.4.0").run_suite(
-        "test_app",
-        settings="reversion_settings",
-        path=[package, tests],
-        cwd=tmp_path,
+        "test_app", settings="reversion_settings", path=[package, tests], cwd=tmp_path
     )
     assert_unharmed(outcomes, passing=158)
 
@@ -91,8 +82,7 @@ def test_oscars_sitemaps_lose_nothing(package: Path, tmp_path: Path) -> None:
     # It does not support Django 6.1 yet.
     supported = DJANGO if django.VERSION < (6, 1) else "Django>=6.0,<6.1"
     oscar = environment(
-        supported,
-        *("django-oscar==4.2.1", "sorl-thumbnail==13.4.0", "urllib3>=2.2"),
+        supported, *("django-oscar==4.2.1", "sorl-thumbnail==13.4.0", "urllib3>=2.2")
     )
 
     def check(sitemaps: str, *arguments: str) -> str:

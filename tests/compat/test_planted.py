@@ -368,9 +368,7 @@ def errors_as_home(stage: Stage, patch: pytest.MonkeyPatch) -> dict[str, str]:
     stage.answers["/"] = stage.page("/", title="Home", text="Welcome to the magazine.")
     gone = 404, HTML, "<h1>Not Found</h1>"
     stage.answers |= {stage.paths[12]: gone, stage.paths[13]: gone}
-    return {
-        "location": "proxy_intercept_errors on; error_page 404 =200 /;",
-    }
+    return {"location": "proxy_intercept_errors on; error_page 404 =200 /;"}
 
 
 @case("A202", "redirects to itself, without an end (301)")

@@ -37,10 +37,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = ["tests.tenants.routing.by_host"]
 TEMPLATES = [
-    {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "APP_DIRS": True,
-    }
+    {"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}
 ]
 SITEMAPS_PLUS = {
     "TENANTS": "tests.tenants.routing.Databases",

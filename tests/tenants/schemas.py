@@ -54,9 +54,6 @@ TENANT_DOMAIN_MODEL = "customers.Domain"
 TENANT_LIMIT_SET_CALLS = True
 MIDDLEWARE = ["django_tenants.middleware.main.TenantMainMiddleware"]
 TEMPLATES = [
-    {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "APP_DIRS": True,
-    }
+    {"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}
 ]
 SITEMAPS_PLUS = GIVEN.get("settings", {})

@@ -25,11 +25,7 @@ from tests.support.processes import ROOT
 def environment(kind: str, **given: Any) -> dict[str, str]:
     """Return the environment of a project: ``schemas`` or ``databases``."""
     module = f"tests.tenants.{kind}"
-    return {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": module,
-        "GIVEN": json.dumps(given),
-    }
+    return {**os.environ, "DJANGO_SETTINGS_MODULE": module, "GIVEN": json.dumps(given)}
 
 
 class Worker:

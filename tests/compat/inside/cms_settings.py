@@ -64,7 +64,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "sekizai.context_processors.sekizai",
                 "cms.context_processors.cms_settings",
-            ],
+            ]
         },
     }
 ]
