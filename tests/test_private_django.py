@@ -48,15 +48,10 @@ PRIVATE: dict[str, dict[str, str]] = {
         "get_domain": "sitemaps/sections",
         "_urls": "checks/attributes checks/locations sitemaps/sections",
         "sitemap._get": "rendering/reader",
-        "sitemap._languages": (
-            "changes/dependencies checks/locations checks/sections "
-            "rendering/related_rows sitemaps/attributes sitemaps/sections"
-        ),
         "_languages": (
             "changes/dependencies checks/locations checks/sections "
             "rendering/related_rows sitemaps/attributes sitemaps/sections"
         ),
-        "sitemap._location": "checks/locations rendering/reader",
         "_location": (
             "checks/locations rendering/reader sitemaps/as_columns sitemaps/classes "
             "sitemaps/sections"
