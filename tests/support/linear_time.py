@@ -36,16 +36,8 @@ TAGS = (
 JSON = ("[", '{"a":', '"', "1", "\\u", '{"a":1,', "-", '["a",', "e1", " ")
 WORDS = (
     *(" ", "a ", "-", "404 ", "404 error ", "error  ", "not found ", "the page ", "|"),
-    *(
-        "errors ",
-        "0 ",
-        "no urls ",
-        "errors: ",
-        "errors: 0 ",
-        "error=0a",
-        "error <a",
-        "</a",
-    ),
+    *("errors ", "0 ", "no urls ", "errors: ", "errors: 0 ", "error=0a", "error <a"),
+    "</a",
     *(" - ", ": ", "page 's ", "oops", "page not", "\u0300\u0316", "’"),
 )
 HEADER = (
