@@ -128,26 +128,16 @@ def test_a_new_project_of_wagtail(package: Path, tmp_path: Path) -> None:
     assert site.crawl("/sitemap.xml") == before
 
 
-WAGTAIL_SETTINGS = '''
+WAGTAIL_SETTINGS = """
+from base_settings import OursOnly
 from mysite.settings.dev import *
 
 ALLOWED_HOSTS = ["www.example.com"]
 INSTALLED_APPS += ["django.contrib.sitemaps", "django_sitemaps_plus"]
 SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}
 
-
-class OursOnly(dict):
-    """Without Wagtail's hundreds of migrations."""
-
-    def __contains__(self, label):
-        return label != "sitemaps_plus"
-
-    def __missing__(self, label):
-        return None
-
-
 MIGRATION_MODULES = OursOnly()
-'''
+"""
 WAGTAIL_SITEMAPS = """
 from django_sitemaps_plus import register
 from django_sitemaps_plus.contrib.wagtail import PageSitemap

@@ -23,7 +23,7 @@ from tests.engines.setups import KEY
 from tests.support.fakes.indexnow import FakeIndexNow
 from tests.support.postgresql_cluster import Cluster
 from tests.support.processes import ROOT, within
-from tests.tenants.worker import Worker, environment
+from tests.tenants.worker import Worker, django, environment
 
 pytestmark = pytest.mark.tenants
 
@@ -159,14 +159,7 @@ def rows(given: dict[str, Any], table: str) -> dict[str, int]:
 def manage(
     given: dict[str, Any], *command: str, **told: Any
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "django", *command],
-        env=environment("schemas", **{**given, **told}),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return django("schemas", *command, **{**given, **told})
 
 
 def listed(worker: Worker, host: str) -> list[str]:

@@ -28,6 +28,18 @@ def environment(kind: str, **given: Any) -> dict[str, str]:
     return {**os.environ, "DJANGO_SETTINGS_MODULE": module, "GIVEN": json.dumps(given)}
 
 
+def django(kind: str, *command: str, **given: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command of a project to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "django", *command],
+        env=environment(kind, **given),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 class Worker:
     """The process, as the test sees it."""
 
