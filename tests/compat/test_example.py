@@ -24,7 +24,7 @@ import pytest
 from lxml import etree
 
 from django_sitemaps_plus.protocol.dates import parse_w3c
-from tests.compat.conftest import WITH_NETWORK
+from tests.compat.conftest import WITH
 from tests.compat.environments import (
     INSIDE,
     OWN,
@@ -35,7 +35,7 @@ from tests.compat.environments import (
 )
 
 EXAMPLE = Path(__file__).parents[2] / "example_project"
-LAST = "U+10FFFF" if WITH_NETWORK else "U+FFFF"
+LAST = "U+10FFFF" if WITH["network"] else "U+FFFF"
 #: https://www.sitemaps.org/protocol.html#index
 MAX_ENTRIES, MAX_BYTES = 50_000, 52_428_800
 
