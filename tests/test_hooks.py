@@ -5,10 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from itertools import product
@@ -30,6 +27,7 @@ from tests.hooked import hooks as app
 from tests.support.factories import dated_anew
 from tests.support.helpers import ArticleSitemap, run_command
 from tests.support.hooked import hooked
+from tests.support.run_python import python
 from tests.test_rooms import listed_for_projects, names_in
 
 __all__ = ["hooked"]
@@ -152,15 +150,7 @@ print(resolve("/sitemap.hooked").view_name)
 
 
 def test_an_app_has_addresses_beside_the_core_s() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", RESOLVED],
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
-        cwd=Path(__file__).parent.parent,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "django_sitemaps_plus:hooked\n"
+    assert python("-c", RESOLVED).stdout == "django_sitemaps_plus:hooked\n"
     app.instead["urls"] = app.breaks
     said = "The hook 'urls' of tests.hooked failed: Broken."
     with pytest.raises(hooks.HookError, match=said):
@@ -179,45 +169,29 @@ def test_a_page_is_sent_though_a_hook_fails(
     assert "The hook 'answered' of tests.hooked failed." in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [
-        ("sitemaps", "/robots.txt"),
-        ("are_packed", "/robots.txt"),
-        ("derived", "/sitemap.hooked"),
-    ],
-)
-@pytest.mark.parametrize(
-    "fault", [app.breaks, app.is_misconfigured, app.asks_in_vain, lambda: 1 / 0]
-)
-@pytest.mark.costly
-def test_nothing_is_shorter_because_a_hook_fails(
-    client: Client, settings: Any, name: str, path: str, fault: Callable[[], Any]
-) -> None:
-    settings.ROOT_URLCONF = "tests.hooked.project_urls"
-    whole = client.get(path).content
-    app.instead[name] = fault
-    assert client.get(path).status_code == 503
-    app.instead.clear()
-    assert client.get(path).content == whole
+RAISED = [app.breaks, app.is_misconfigured, app.asks_in_vain, lambda: 1 / 0]
+LINES = ["https://www.example.com/a\nDisallow: /"]
 
 
 @pytest.mark.parametrize(
     ("name", "path", "nonsense"),
     [
-        *(("sitemaps", "/robots.txt", one) for one in (["a.xml"], [None], None, "x")),
-        ("sitemaps", "/robots.txt", ["https://www.example.com/a\nDisallow: /"]),
-        ("derived", "/sitemap.hooked", None),
-        *(("derived", "/sitemap.hooked", one) for one in ({"hooked": None}, {}, "xy")),
+        ("sitemaps", "/robots.txt", [["a.xml"], [None], None, "x", LINES]),
+        ("are_packed", "/robots.txt", []),
+        ("derived", "/sitemap.hooked", [None, {"hooked": None}, {}, "xy"]),
     ],
 )
 @pytest.mark.costly
-def test_nonsense_of_a_hook_counts_as_its_failure(
-    client: Client, settings: Any, name: str, path: str, nonsense: Any
+def test_nothing_is_shorter_because_a_hook_fails(
+    client: Client, settings: Any, name: str, path: str, nonsense: list[Any]
 ) -> None:
     settings.ROOT_URLCONF = "tests.hooked.project_urls"
-    app.instead[name] = lambda: nonsense
-    assert client.get(path).status_code == 503
+    whole = client.get(path).content
+    for fault in (*RAISED, *((lambda one=one: one) for one in nonsense)):
+        app.instead[name] = fault
+        assert client.get(path).status_code == 503
+    app.instead.clear()
+    assert client.get(path).content == whole
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,14 @@ The table is that of docs/ARCHITECTURE.md.
 from __future__ import annotations
 
 import ast
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import django_sitemaps_plus
+from tests.support.run_python import python
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(django_sitemaps_plus.__file__).parent
@@ -394,12 +393,5 @@ from django_sitemaps_plus import *
 
 
 def test_the_public_names_can_be_imported_before_the_apps_are_ready() -> None:
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", EARLY],
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
-        cwd=PACKAGE.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    result = python("-W", "error", "-c", EARLY)
     assert (result.returncode, result.stderr) == (0, "")

@@ -362,6 +362,11 @@ LOCATION = (
     "Set location to a path such as '/about/', to a Route, or to an expression such as "
     "F('path')."
 )
+NOTHING = "Section 'article' can list nothing: location"
+UNRESOLVED = (
+    "An expression of section 'article' cannot be resolved: Cannot resolve keyword "
+)
+FIELDS = "Use the names of the model's fields, for example F('slug')."
 DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
     (
         {"page_by": "updated"},
@@ -398,9 +403,9 @@ DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
     (
         {"lastmod": F("changed")},
         "E008",
-        "An expression of section 'article' cannot be resolved: Cannot resolve keyword "
-        "'changed' into field. Choices are: category, category_id, day, id, ",
-        "Use the names of the model's fields, for example F('slug').",
+        f"{UNRESOLVED}'changed' into field. Choices are: category, category_id, day, "
+        "id, ",
+        FIELDS,
     ),
     (
         {"items": lambda self: ["a"]},
@@ -408,37 +413,24 @@ DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
         "Section 'article' declares ORM expressions, but items() returns list.",
         "Let items() return an unevaluated queryset, or use methods only.",
     ),
-    (
-        {"expires": F("updatd")},
-        "E008",
-        "An expression of section 'article' cannot be resolved: Cannot resolve keyword "
-        "'updatd' into field.",
-        "Use the names of the model's fields, for example F('slug').",
-    ),
+    ({"expires": F("updatd")}, "E008", f"{UNRESOLVED}'updatd' into field.", FIELDS),
     (
         {"location": "nowhere"},
         "E016",
-        "Section 'article' can list nothing: location 'nowhere': neither a path nor an "
-        "http(s) URL.",
+        f"{NOTHING} 'nowhere': neither a path nor an http(s) URL.",
         LOCATION,
     ),
     (
         {"location": "https://other.example/"},
         "E016",
-        "Section 'article' can list nothing: location 'https://other.example/': not a "
-        "URL of https://www.example.com.",
+        f"{NOTHING} 'https://other.example/': not a URL of https://www.example.com.",
         LOCATION,
     ),
-    (
-        {"location": None},
-        "E016",
-        "Section 'article' can list nothing: location None: not a text.",
-        LOCATION,
-    ),
+    ({"location": None}, "E016", f"{NOTHING} None: not a text.", LOCATION),
     (
         {"location": "article"},
         "E016",
-        "Section 'article' can list nothing: location 'article': neither a path nor ",
+        f"{NOTHING} 'article': neither a path nor ",
         f"{LOCATION} For the URL pattern of that name, write Route('article', …).",
     ),
     (
@@ -749,21 +741,12 @@ def test_tags_that_cannot_be_do_not_stop_a_class_of_contrib_s(
     assert (entry.changefreq, entry.priority) == (None, None)
 
 
-@pytest.mark.parametrize(
-    "lastmod",
-    [
-        None,
-        "",
-        "2026-01-02",
-        "2026-01-02T03:04:05Z",
-        dt.date(2026, 1, 2),
-        dt.datetime(2026, 1, 2),  # noqa: DTZ001 (of TIME_ZONE, then)
-        dt.datetime(2026, 1, 2, tzinfo=dt.UTC),
-    ],
-)
-def test_constant_dates_are_fine(register: Any, lastmod: Any) -> None:
-    declare(register, lastmod=lastmod, appears=F("updated"))
-    assert found() == []
+def test_constant_dates_are_fine(register: Any) -> None:
+    day = dt.datetime(2026, 1, 2)  # noqa: DTZ001 (of TIME_ZONE, then)
+    texts = (None, "", "2026-01-02", "2026-01-02T03:04:05Z")
+    for lastmod in (*texts, day, day.date(), day.replace(tzinfo=dt.UTC)):
+        declare(register, lastmod=lastmod, appears=F("updated"))
+        assert found() == []
 
 
 @pytest.mark.parametrize("limit", [0, -1, 50_001, "100", None, 1.5])
@@ -866,17 +849,17 @@ def test_items_by_a_window_function_are_by_position(register: Register) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "attributes"),
+    ("name", "value"),
     [
-        ("priority", {"priority": NTH}),
-        ("location", {"location": Route("article", slug=Cast(NTH, TextField()))}),
-        ("images", {"images": Related("tags", Cast(NTH_TAG, TextField()))}),
+        ("priority", NTH),
+        ("location", Route("article", slug=Cast(NTH, TextField()))),
+        ("images", Related("tags", Cast(NTH_TAG, TextField()))),
     ],
 )
 def test_a_value_that_depends_on_the_other_rows_of_a_page_is_refused(
-    register: Register, name: str, attributes: dict[str, Any]
+    register: Register, name: str, value: Any
 ) -> None:
-    declare(register, **attributes)
+    declare(register, **{name: value})
     text, hint = only("E022")
     assert text.startswith(f"Section 'article': {name} has a window function, which")
     assert hint.endswith(f"which sees all rows: {name} = Subquery(…).")
@@ -953,25 +936,15 @@ def test_a_column_that_another_package_translates_is_named(
         assert "W064" not in str(found())
 
 
-@pytest.mark.parametrize(
-    ("prefix", "base_url", "is_named"),
-    [
-        ("/app", "https://www.example.com", True),
-        ("/app/", "https://www.example.com/", True),
-        ("/app", "https://www.example.com/application/", True),
-        ("/app", "https://www.example.com/app/", False),
-        (None, "https://www.example.com/app/", False),
-    ],
-)
-def test_a_prefix_that_the_address_lacks_is_named(
-    settings: Any, prefix: str | None, base_url: str, is_named: bool
-) -> None:
-    settings.FORCE_SCRIPT_NAME = prefix
-    settings.SITEMAPS_PLUS = {"BASE_URL": base_url}
-    if is_named:
+def test_a_prefix_that_the_address_lacks_is_named(settings: Any) -> None:
+    for prefix, folder in (("/app", ""), ("/app/", "/"), ("/app", "/application/")):
+        settings.FORCE_SCRIPT_NAME = prefix
+        settings.SITEMAPS_PLUS = {"BASE_URL": f"https://www.example.com{folder}"}
         _, hint = only("W028")
         assert hint == 'Write "BASE_URL": "https://www.example.com/app/".'
-    else:
+    for prefix in ("/app", None):
+        settings.FORCE_SCRIPT_NAME = prefix
+        settings.SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com/app/"}
         assert found() == []
 
 
@@ -1258,23 +1231,15 @@ def test_a_random_order_of_the_model_is_named(
     assert (number, hint) == ("W025", "Order by a field, for example order_by('pk').")
 
 
-@pytest.mark.parametrize(
-    ("value", "is_now"),
-    [
-        (timezone.now, True),
-        (dt.datetime.now, True),
-        (lambda: timezone.now().replace(tzinfo=None), True),
-        (lambda: dt.datetime(2026, 1, 31, 12, tzinfo=dt.UTC), False),
-        (lambda: timezone.now() - dt.timedelta(days=1), False),
-        (lambda: timezone.now() + dt.timedelta(days=1), False),
-        (lambda: timezone.now().date(), False),
-    ],
-)
-def test_a_lastmod_of_the_start_is_named(
-    register: Register, value: Any, is_now: bool
-) -> None:
-    declare(register, lastmod=value())
-    assert ("W026" in [one for one, _, _ in found()]) is is_now
+def test_a_lastmod_of_the_start_is_named(register: Register) -> None:
+    now, day = timezone.now(), dt.timedelta(days=1)
+    for value in (now, dt.datetime.now(), now.replace(tzinfo=None)):  # noqa: DTZ005 (as users write it)
+        declare(register, lastmod=value)
+        assert only("W026")
+    written = dt.datetime(2026, 1, 31, 12, tzinfo=dt.UTC)
+    for value in (written, now - day, now + day, now.date()):
+        declare(register, lastmod=value)
+        assert found() == []
 
 
 def test_a_database_that_is_not_supported_is_refused(

@@ -1,5 +1,5 @@
 """
-What the audit says of thirty wrongs, and of twenty ordinary variations.
+What the audit says of thirty-one wrongs, and of twenty ordinary variations.
 
 They were written without knowing the audit's rules. Each is planted on a ``stage`` by a
 function that may replace answers and attributes (by ``patch``, pytest's
@@ -58,6 +58,13 @@ def soft_404(stage: Stage, patch: pytest.MonkeyPatch) -> None:
         "for does not exist or has been moved.</p><a href=/>Home</a></body></html>"
     )
     stage.answers[stage.paths[7]] = 200, HTML, body
+
+
+@case("A109", "is called 'This product is no longer available'")
+def sold_out(stage: Stage, patch: pytest.MonkeyPatch) -> None:
+    """A product's page stays, and its title says that there is none."""
+    path = stage.paths[8]
+    stage.answers[path] = stage.page(path, title="This product is no longer available")
 
 
 @case("A115", "40 URLs have the same text")
