@@ -248,45 +248,35 @@ def test_a_class_that_is_handed_to_a_view_is_used(
         assert found() == []
 
 
-def test_a_class_that_another_hosts_urlconf_lists_is_used(
+def test_a_class_that_another_urlconf_lists_is_used(
     sitemaps: ModuleType, urlconf: UseUrls, settings: Any
 ) -> None:
     urlconf(path("sitemap.xml", anything, {"sitemaps": {"forgotten": Forgotten}}))
-    settings.BLOG_URLCONF, settings.ROOT_URLCONF = settings.ROOT_URLCONF, "tests.urls"
-    assert found() == []
+    given, settings.ROOT_URLCONF = settings.ROOT_URLCONF, "tests.urls"
     settings.BLOG_URLCONF = {"blog": "is something else"}
     assert only("W011")
-
-
-def test_a_class_that_the_urlconf_of_another_site_lists_is_used(
-    sitemaps: ModuleType, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
-    blog = ModuleType("blog_urls")
-    given = {"sitemaps": {"forgotten": Forgotten}}
-    vars(blog)["urlpatterns"] = [path("sitemap.xml", anything, given)]
-    monkeypatch.setitem(sys.modules, blog.__name__, blog)
+    settings.BLOG_URLCONF = given
+    assert found() == []
+    del settings.BLOG_URLCONF
     assert only("W011")
-    site = {"BASE_URL": "https://blog.example.com", "URLCONF": blog.__name__}
+    site = {"BASE_URL": "https://blog.example.com", "URLCONF": given}
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "SITES": {"blog": site}}
     assert "W011" not in [number for number, _, _ in found()]
 
 
 def test_a_class_may_be_of_a_urlconf_that_a_middleware_chooses(
-    sitemaps: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(apps.get_app_config("testapp"), "path", str(tmp_path))
-    (tmp_path / "urls_blog.py").write_text("raise LookupError  # is not imported\n")
-    assert only("W011")
-    (tmp_path / "urls_blog.py").write_text("from .sitemaps import Forgotten\n")
-    assert found() == []
-
-
-def test_a_class_may_be_of_a_urlconf_beside_the_projects_first(
     sitemaps: ModuleType, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(apps.get_app_config("testapp"), "path", str(tmp_path / "app"))
+    """It stands in an app, or beside the project's first one."""
+    app = tmp_path / "app"
+    app.mkdir()
+    monkeypatch.setattr(apps.get_app_config("testapp"), "path", str(app))
+    (app / "urls_blog.py").write_text("raise LookupError  # is not imported\n")
+    assert only("W011")
+    (app / "urls_blog.py").write_text("from .sitemaps import Forgotten\n")
+    assert found() == []
+    (app / "urls_blog.py").rename(tmp_path / "other_urls.py")
     (tmp_path / "first_urls.py").write_text("urlpatterns = []\n")
-    (tmp_path / "other_urls.py").write_text("from .sitemaps import Forgotten\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert only("W011")
     settings.ROOT_URLCONF = "first_urls"
