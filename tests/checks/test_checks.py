@@ -241,11 +241,16 @@ def test_a_class_that_is_handed_to_a_view_is_used(
     sitemaps: ModuleType, urlconf: UseUrls
 ) -> None:
     # Of a mapping that asks the database, maybe, it is not known what it has.
-    lazy = ChainMap(SimpleLazyObject(lambda: {"forgotten": Forgotten}))
+    lazy = ChainMap(SimpleLazyObject(dict))
     ways = (Forgotten, Forgotten(), lambda: Forgotten())
+    # Without ours it might be another's URLconf that has the class.
+    ours = path("", include("django_sitemaps_plus.urls"))
     for given in (lazy, *({"forgotten": way} for way in ways)):
-        urlconf(path("", include([path("sitemap.xml", anything, {"sitemaps": given})])))
+        view = path("all.xml", anything, {"sitemaps": given})
+        urlconf(ours, path("", include([view])))
         assert found() == []
+    urlconf(ours, path("all.xml", anything, {"sitemaps": {"it": PagesSitemap}}))
+    assert only("W011")
 
 
 def test_a_class_that_another_urlconf_lists_is_used(
@@ -402,6 +407,12 @@ DECLARED: list[tuple[dict[str, Any], str, str, str]] = [
         "E008",
         "Section 'article' declares ORM expressions, but items() returns list.",
         "Let items() return an unevaluated queryset, or use methods only.",
+    ),
+    (
+        {"location": Route("article", slug=F("slgu"))},
+        "E008",
+        f"{UNRESOLVED}'slgu' into field.",
+        FIELDS,
     ),
     ({"expires": F("updatd")}, "E008", f"{UNRESOLVED}'updatd' into field.", FIELDS),
     (
