@@ -70,7 +70,7 @@ def days(response: Any) -> dict[str, dt.date | None]:
 
 @override_settings(
     ROOT_URLCONF="wagtail_sections",
-    ALLOWED_HOSTS=[HOST],
+    ALLOWED_HOSTS=[HOST, "o.example"],
     SITEMAPS_PLUS={
         "BASE_URL": ROOT,
         "SITEMAPS": "wagtail_sections.SITEMAPS",
