@@ -41,7 +41,7 @@ TEMPLATES = [
 ]
 
 
-def kept(name: str) -> dict[str, dict[str, object]]:
+def on_disk(name: str) -> dict[str, dict[str, object]]:
     """Return ``DATABASES`` with a file in the project's folder."""
     file = Path.cwd() / name
     return {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": file}}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from base_settings import *  # noqa: F403 (as settings do)
-from base_settings import INSTALLED_APPS, MIDDLEWARE, kept
+from base_settings import INSTALLED_APPS, MIDDLEWARE, on_disk
 from oscar.defaults import *  # noqa: F403 (as settings do)
 
-DATABASES = kept("shop.sqlite3")
+DATABASES = on_disk("shop.sqlite3")
 ROOT_URLCONF = "shop_urls"
 LANGUAGE_CODE = "en-gb"
 LANGUAGES = [("en-gb", "English"), ("de", "German"), ("fr", "French")]
