@@ -44,19 +44,15 @@ def test_a_text_that_people_read_may_be_lazy_and_no_other(settings: Any) -> None
     assert said.startswith("SITEMAPS_PLUS['BASE_URL'] must be text, not ")
 
 
-def test_everything_has_a_default(settings: Any) -> None:
+def test_a_value_that_is_set_is_used_and_everything_has_a_default(
+    settings: Any,
+) -> None:
+    given = {"MAX_BAD": 0.5, "VERIFY_AFTER": 60, "CACHE_CONTROL": None}
+    settings.SITEMAPS_PLUS = given
+    assert get_settings() == dataclasses.replace(Settings(), **given)
     settings.SITEMAPS_PLUS = {}  # tells that it has changed, as deleting does not
     del settings.SITEMAPS_PLUS
     assert get_settings() == Settings()
-
-
-def test_a_value_that_is_set_is_used(settings: Any) -> None:
-    given = {"MAX_BAD": 0.5, "VERIFY_AFTER": 60, "CACHE_CONTROL": None}
-    settings.SITEMAPS_PLUS = given
-    found = get_settings()
-    assert found.CACHE_CONTROL is None
-    assert (found.MAX_BAD, found.VERIFY_AFTER) == (0.5, 60)
-    assert found.MAX_REMOVED == Settings().MAX_REMOVED
 
 
 @pytest.mark.parametrize(
@@ -79,17 +75,16 @@ def test_an_unknown_name_is_refused_with_a_suggestion(
     assert message == f"SITEMAPS_PLUS[{name!r}] is unknown. {advice}"
 
 
-@pytest.mark.parametrize("value", [None, "https://www.example.com", ["BASE_URL"]])
-def test_anything_but_a_dict_is_refused(settings: Any, value: Any) -> None:
+def test_anything_but_a_dict_is_refused(settings: Any) -> None:
     wanted = 'SITEMAPS_PLUS must be a dict, for example {"BASE_URL": "https://…"}.'
-    assert refusal(settings, value) == wanted
+    for value in (None, "https://www.example.com", ["BASE_URL"]):
+        assert refusal(settings, value) == wanted
 
 
 @pytest.mark.parametrize(
     ("name", "value", "problem"),
     [
         ("BASE_URL", 7, "must be text, not 7."),
-        ("BASE_URL", ["x"], "must be text, not ['x']."),
         ("SITEMAPS", {}, "must be text, not {}."),
         ("CACHE_CONTROL", 300, "must be text, not 300."),
         ("CACHE_CONTROL", "no-cache\r\nX-A: b", f"is 'no-cache\\r\\nX-A: b'; {LINE}"),
@@ -112,17 +107,13 @@ def test_anything_but_a_dict_is_refused(settings: Any, value: Any) -> None:
         ("MAX_BAD", -0.1, "is -0.1; use a share from 0 to 1."),
         ("MAX_BAD", float("nan"), "is nan; use a finite number."),
         ("BACKGROUND_SHARE", float("inf"), "is inf; use a finite number."),
-        ("NOTIFY_AFTER", float("nan"), "is nan; use a finite number."),
         ("NOTIFY_AFTER", float("-inf"), "is -inf; use a finite number."),
         ("VERIFY_AFTER", 1.5, "must be a whole number, not 1.5."),
         ("VERIFY_AFTER", None, "must be a whole number, not None."),
         ("VERIFY_AFTER", True, "must be a whole number, not True."),
         ("VERIFY_AFTER", -1, "is -1; it cannot be negative."),
-        ("VERIFY_AFTER", "1h", "must be a whole number, not '1h'."),
-        ("BACKGROUND_SHARE", "5 %", "must be a number, not '5 %'."),
         ("BACKGROUND_SHARE", 0, "is 0; use a share above 0 and up to 1."),
         ("ROBOTS", "User-agent: *", "must be a list, not 'User-agent: *'."),
-        ("ROBOTS", {"allow": []}, "must be a list, not {'allow': []}."),
         ("STYLESHEET", 1, "must be True or False, not 1."),
     ],
 )
@@ -193,17 +184,9 @@ def test_a_value_that_cannot_work_is_refused(
             """{"license": "https://www.example.com/license.xml"}.""",
         ),
         (
-            {"user_agent": "a:b"},
-            " cannot be written: user_agents 'a:b': not the name of a crawler",
-        ),
-        (
             {"disallow": "private"},
             " cannot be written: disallow 'private': begins with neither / nor *: "
             "write '/private'",
-        ),
-        (
-            {"allow": ["/a\nDisallow: /"]},
-            " cannot be written: allow '/a\\nDisallow: /': not one line of text",
         ),
         (
             {"disallow": "/" + "a" * 600_000},
@@ -225,20 +208,14 @@ def test_a_group_of_robots_txt_that_cannot_be_written_is_refused(
 
 
 def test_rules_may_be_one_text_or_several(settings: Any) -> None:
-    settings.SITEMAPS_PLUS = {
-        "ROBOTS": [{"user_agent": ("a", "b"), "allow": "/x", "disallow": ["/y", "/z"]}]
-    }
-    (group,) = rules().groups
-    assert group.user_agents == ("a", "b")
-    assert (group.allow, group.disallow) == (("/x",), ("/y", "/z"))
-
-
-def test_licenses_are_not_groups(settings: Any) -> None:
     urls = ["https://a.example/license.xml", "https://b.example/license.xml"]
-    settings.SITEMAPS_PLUS = {"ROBOTS": [{"license": urls}, {"disallow": "/x/"}]}
+    one = {"user_agent": ("a", "b"), "allow": "/x", "disallow": ["/y", "/z"]}
+    settings.SITEMAPS_PLUS = {"ROBOTS": [{"license": urls}, one]}
     found = rules()
     assert [line[9:] for line in found.text.splitlines()[:2]] == urls
-    assert [group.disallow for group in found.groups] == [("/x/",)]
+    (group,) = found.groups
+    assert group.user_agents == ("a", "b")
+    assert (group.allow, group.disallow) == (("/x",), ("/y", "/z"))
 
 
 def test_a_urlconf_needs_the_app(settings: Any) -> None:

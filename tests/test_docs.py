@@ -73,12 +73,8 @@ def test_what_messages_and_links_name_has_an_anchor() -> None:
 
 def named_pages() -> list[tuple[str, str]]:
     """Return the pages and the places on them that messages of the package name."""
-    package = Path(django_sitemaps_plus.__file__).parent
-    found = (
-        re.findall(r"""\bpage\(['"]([\w-]+)['"](?:, ['"]([\w-]+)['"])?\)""", text)
-        for text in (path.read_text() for path in package.rglob("*.py"))
-    )
-    return [named for some in found for named in some]
+    text = "\n".join(path.read_text() for path in PACKAGE.rglob("*.py"))
+    return re.findall(r"""\bpage\(['"]([\w-]+)['"](?:, ['"]([\w-]+)['"])?\)""", text)
 
 
 def test_the_keys_of_examples_are_refused_until_they_are_replaced() -> None:
@@ -97,11 +93,8 @@ def test_the_table_of_settings_is_the_class() -> None:
         for cells in rows(ROOT / "docs" / "settings.md")
         if cells[0].strip("`").isupper()
     }
-    defaults = Settings()
-    assert listed == {
-        field.name: getattr(defaults, field.name)
-        for field in dataclasses.fields(Settings)
-    }
+    defaults, fields = Settings(), dataclasses.fields(Settings)
+    assert listed == {one.name: getattr(defaults, one.name) for one in fields}
 
 
 def test_the_table_of_checks_lists_each_that_exists() -> None:
@@ -126,27 +119,16 @@ def test_the_table_of_options_is_the_command(name: str, tmp_path: Path) -> None:
     command = load_command_class("django_sitemaps_plus", name)
     own = options(command) - options(BaseCommand())
     text = (ROOT / "docs" / "commands.md").read_text()
-    _, _, section = text.partition(f"\n## {name}\n")
-    section, _, _ = section.partition("\n## ")
     page = tmp_path / "section.md"
-    page.write_text(section)
+    page.write_text(text.partition(f"\n## {name}\n")[2].partition("\n## ")[0])
     listed = {cells[0].strip("`") for cells in rows(page)}
     assert own
     assert listed == own
 
 
 def test_every_public_name_is_explained() -> None:
-    pages = [
-        ROOT / "docs" / name
-        for name in (
-            "sitemaps.md",
-            "images-videos-news.md",
-            "changes.md",
-            "notifying.md",
-            "tenants.md",
-        )
-    ]
-    text = "".join(page.read_text() for page in pages)
+    pages = ["sitemaps", "images-videos-news", "changes", "notifying", "tenants"]
+    text = "".join((ROOT / "docs" / f"{page}.md").read_text() for page in pages)
     for name in django_sitemaps_plus.__all__:
         assert name in text
 
@@ -199,8 +181,7 @@ def test_the_lines_of_the_readme_that_move_a_site_are_those_of_the_page() -> Non
 )
 def test_quoted_figures_are_those_that_were_printed(page: Path, start: str) -> None:
     printed = (ROOT / "docs" / "figures.md").read_text()
-    _, _, quoted = page.read_text().partition(f"\n{start}")
-    quoted, _, _ = quoted.partition("\n## ")
+    quoted = page.read_text().partition(f"\n{start}")[2].partition("\n## ")[0]
     figures = set(re.findall(r"\d[\d.,]*\d", quoted))
     assert figures
     assert figures <= set(re.findall(r"\d[\d.,]*\d", printed))
@@ -299,8 +280,7 @@ def test_the_page_of_several_sites_runs(site: Site) -> None:
 def test_the_page_of_a_front_end_runs_where_django_has_a_host_of_its_own(
     site: Site,
 ) -> None:
-    settings = '\nINSTALLED_APPS += ["django_sitemaps_plus"]\n'
-    site.add("settings.py", settings)
+    site.add("settings.py", '\nINSTALLED_APPS += ["django_sitemaps_plus"]\n')
     for block in blocks(ROOT / "docs" / "headless.md", "python"):
         if block.startswith("# "):
             site.add_example(block)

@@ -85,6 +85,20 @@ LOCATIONS: dict[str, Callable[[str], Any]] = {
     "3,000 characters": lambda item: "/" + "x" * 3_000,
     "two slashes": lambda item: f"//x{item}",
 }
+_OTHER_KEYS = [{"lang": "en", "location": "http://x/"}]
+GET_URLS: dict[str, Callable[..., Any]] = {
+    "alternates of other keys": urls(location=_HERE, alternates=_OTHER_KEYS),
+    "a dict without a location": urls(loc=_HERE),
+    "a dict of empty texts": urls(
+        location=_HERE, priority="", lastmod="", changefreq=""
+    ),
+    "a generator of dicts": lambda self, **kwargs: iter([{"location": _HERE}]),
+    "a positional get_urls()": lambda self, page, site, protocol: [{"location": _HERE}],
+    "get_urls() without a site": contribs,
+    "get_urls() by keyword": lambda self, **given: ContribSitemap.get_urls(
+        self, **given
+    ),
+}
 VALUES: dict[str, dict[str, Any]] = {
     **{name: {"lastmod": each(lambda i, v=v: v)} for name, v in LASTMODS.items()},  # type: ignore[misc]
     "some lastmods": {"lastmod": each(lambda i: None if i == "/a/" else _NOW)},
@@ -118,25 +132,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "alternates": _ALTERNATES,
     "get_protocol()": {"get_protocol": lambda self, protocol=None: "https"},
     "get_domain()": {"get_domain": lambda self, site=None: "www.other.example.com"},
-    "alternates of other keys": {
-        "get_urls": urls(
-            location=_HERE, alternates=[{"lang": "en", "location": "http://x/"}]
-        )
-    },
-    "a dict without a location": {"get_urls": urls(loc=_HERE)},
-    "a dict of empty texts": {
-        "get_urls": urls(location=_HERE, priority="", lastmod="", changefreq="")
-    },
-    "a generator of dicts": {
-        "get_urls": lambda self, **kwargs: iter([{"location": _HERE}])
-    },
-    "a positional get_urls()": {
-        "get_urls": lambda self, page, site, protocol: [{"location": _HERE}]
-    },
-    "get_urls() without a site": {"get_urls": contribs},
-    "get_urls() by keyword": {
-        "get_urls": lambda self, **given: ContribSitemap.get_urls(self, **given)
-    },
+    **{name: {"get_urls": value} for name, value in GET_URLS.items()},
     "paginator": {"paginator": property(lambda self: Paginator(["/x/"], 10))},
     "_location()": {"_location": lambda self, item, force_lang_code=None: f"/o{item}"},
     "_get()": {

@@ -16,29 +16,18 @@ pytestmark = pytest.mark.django_db
 BASE = "https://www.example.com"
 KEY = "0123456789abcdef"
 PATHS = [
-    *(
-        "/robots.txt",
-        f"/{KEY}.txt",
-        "/sitemap-style",
-        "/sitemap.xml",
-        "/sitemap.xml.gz",
-    ),
-    *("/sitemap-article.xml", "/sitemap-article-1.xml", "/sitemap-article-1.xml.gz"),
+    *("/robots.txt", f"/{KEY}.txt", "/sitemap-style", "/sitemap.xml"),
+    *("/sitemap.xml.gz", "/sitemap-article.xml"),
+    *("/sitemap-article-1.xml", "/sitemap-article-1.xml.gz"),
 ]
 
 
 @pytest.fixture
 def site(settings: Any, register: Any) -> Any:
     """A site whose address is not the host that Django is asked for."""
-    settings.SITEMAPS_PLUS = {
-        "BASE_URL": BASE,
-        "ENGINES": {
-            "indexnow": {
-                "BACKEND": "django_sitemaps_plus.engines.indexnow.IndexNow",
-                "OPTIONS": {"key": KEY},
-            }
-        },
-    }
+    indexnow = "django_sitemaps_plus.engines.indexnow.IndexNow"
+    entry = {"BACKEND": indexnow, "OPTIONS": {"key": KEY}}
+    settings.SITEMAPS_PLUS = {"BASE_URL": BASE, "ENGINES": {"indexnow": entry}}
     register("article", ArticleSitemap)
     articles(2)
     run_command("build_sitemaps")

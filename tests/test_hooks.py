@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import math
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +27,8 @@ from tests.hooked import hooks as app
 from tests.support.factories import dated_anew
 from tests.support.helpers import ArticleSitemap, run_command
 from tests.support.hooked import hooked
+from tests.support.run_python import python
+from tests.test_rooms import listed_for_projects, names_in
 
 __all__ = ["hooked"]
 
@@ -80,25 +78,16 @@ def test_the_app_has_every_hook_with_its_arguments() -> None:
         assert list(inspect.signature(own[name]).parameters) == wanted, name
 
 
-def promised() -> set[str]:
-    """Return the names that the page of the API lists, or whose module it lists."""
-    api = (Path(__file__).parent.parent / "docs" / "api.md").read_text()
-    found = set(re.findall(r"^\.\. auto\w+:: (\S+)$", api, re.M))
-    for name, members in re.findall(r"automodule:: (\S+)\n   :members:(.*)", api):
-        if ".contrib." in name:
-            continue
-        names = members.split(", ") if members else vars(import_module(name))
-        found |= {f"{name}.{one.strip()}" for one in names}
-    return found | {name.rpartition(".")[0] for name in found}
-
-
 def test_the_app_imports_only_what_is_promised() -> None:
     """It is as one that somebody else writes."""
+    promised = listed_for_projects()
+    modules = {module for module, _ in promised}
     for path in Path(app.__file__).parent.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and "sitemaps_plus" in str(node.module):
-                names = {f"{node.module}.{alias.name}" for alias in node.names}
-                assert names <= promised(), path
+        for name in names_in(path):
+            package, _, rest = name.partition(".")
+            module, _, last = rest.rpartition(".")
+            if package == "django_sitemaps_plus" and rest not in modules:
+                assert {(module, last), (module, "*")} & promised, name
 
 
 def test_the_documentation_has_every_hook_and_no_other() -> None:
@@ -120,6 +109,8 @@ def test_hooks_are_called_where_they_belong(client: Client, settings: Any) -> No
     assert site.url("/") == "https://www.example.com/"
     assert app.given["answered"][-1] == ("/robots.txt", "", False)
     use_memory(settings)
+    run_command("ping_sitemaps")
+    assert app.given["alerts"] == [(["article"],)], "asked once"
     change()
     work()
     results = [one for (report,) in app.given["delivered"] for one in report.results]
@@ -138,13 +129,6 @@ def test_hooks_are_called_where_they_belong(client: Client, settings: Any) -> No
     assert set(app.called) - OF_APPS == NAMES - OF_APPS - {"urls", "derived"}
 
 
-def test_a_command_asks_an_app_once(settings: Any) -> None:
-    use_memory(settings)
-    run_command("ping_sitemaps")
-    assert app.called.count("alerts") == 1
-    assert app.given["alerts"][-1] == (["article"],)
-
-
 def test_an_app_serves_sitemaps_with_another_ending(
     client: Client, settings: Any
 ) -> None:
@@ -156,35 +140,21 @@ def test_an_app_serves_sitemaps_with_another_ending(
 
 #: A new process, for a URLconf is imported once.
 RESOLVED = """
-import sys
 from tests import settings
 settings.INSTALLED_APPS = ["tests.hooked", *settings.INSTALLED_APPS]
 import django
 django.setup()
-from tests.hooked import hooks as app
-app.instead.update(dict.fromkeys(sys.argv[1:], app.breaks))
 from django.urls import resolve
 print(resolve("/sitemap.hooked").view_name)
 """
 
 
-def resolved(*raising: str) -> subprocess.CompletedProcess[str]:
-    """Ask a new process where an address of the app leads."""
-    return subprocess.run(
-        [sys.executable, "-c", RESOLVED, *raising],
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
-        cwd=Path(__file__).parent.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def test_an_app_has_addresses_beside_the_core_s() -> None:
-    assert resolved().stdout == "django_sitemaps_plus:hooked\n"
-    broken = resolved("urls")
-    assert "The hook 'urls' of tests.hooked failed: Broken." in broken.stderr
-    assert broken.returncode == 1
+    assert python("-c", RESOLVED).stdout == "django_sitemaps_plus:hooked\n"
+    app.instead["urls"] = app.breaks
+    said = "The hook 'urls' of tests.hooked failed: Broken."
+    with pytest.raises(hooks.HookError, match=said):
+        hooks.urls()
 
 
 # When they raise
@@ -199,58 +169,52 @@ def test_a_page_is_sent_though_a_hook_fails(
     assert "The hook 'answered' of tests.hooked failed." in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [
-        ("sitemaps", "/robots.txt"),
-        ("are_packed", "/robots.txt"),
-        ("derived", "/sitemap.hooked"),
-    ],
-)
-@pytest.mark.parametrize(
-    "fault", [app.breaks, app.is_misconfigured, app.asks_in_vain, lambda: 1 / 0]
-)
-@pytest.mark.costly
-def test_nothing_is_shorter_because_a_hook_fails(
-    client: Client, settings: Any, name: str, path: str, fault: Callable[[], Any]
-) -> None:
-    settings.ROOT_URLCONF = "tests.hooked.project_urls"
-    whole = client.get(path).content
-    app.instead[name] = fault
-    assert client.get(path).status_code == 503
-    app.instead.clear()
-    assert client.get(path).content == whole
+RAISED = [app.breaks, app.is_misconfigured, app.asks_in_vain, lambda: 1 / 0]
+LINES = ["https://www.example.com/a\nDisallow: /"]
 
 
 @pytest.mark.parametrize(
     ("name", "path", "nonsense"),
     [
-        *(("sitemaps", "/robots.txt", one) for one in (["a.xml"], [None], None, "x")),
-        ("sitemaps", "/robots.txt", ["https://www.example.com/a\nDisallow: /"]),
-        ("derived", "/sitemap.hooked", None),
-        *(("derived", "/sitemap.hooked", one) for one in ({"hooked": None}, {}, "xy")),
+        ("sitemaps", "/robots.txt", [["a.xml"], [None], None, "x", LINES]),
+        ("are_packed", "/robots.txt", []),
+        ("derived", "/sitemap.hooked", [None, {"hooked": None}, {}, "xy"]),
     ],
 )
 @pytest.mark.costly
-def test_nonsense_of_a_hook_counts_as_its_failure(
-    client: Client, settings: Any, name: str, path: str, nonsense: Any
+def test_nothing_is_shorter_because_a_hook_fails(
+    client: Client, settings: Any, name: str, path: str, nonsense: list[Any]
 ) -> None:
     settings.ROOT_URLCONF = "tests.hooked.project_urls"
-    app.instead[name] = lambda: nonsense
-    assert client.get(path).status_code == 503
+    whole = client.get(path).content
+    for fault in (*RAISED, *((lambda one=one: one) for one in nonsense)):
+        app.instead[name] = fault
+        assert client.get(path).status_code == 503
+    app.instead.clear()
+    assert client.get(path).content == whole
 
 
-@pytest.mark.parametrize("name", ["alerts", "checks", "status"])
-@pytest.mark.parametrize("nonsense", [["It is old."], [None], 7, None])
+@pytest.mark.parametrize(
+    "faults",
+    [
+        (app.breaks, lambda: ["It is old."]),
+        (app.asks_in_vain, lambda: None, lambda: [None], lambda: iter(7)),  # type: ignore[call-overload]
+    ],
+)
 @pytest.mark.costly
-def test_nonsense_is_no_word_that_all_is_well(name: str, nonsense: Any) -> None:
-    app.instead[name] = lambda: nonsense
-    if not isinstance(nonsense, list):
-        app.instead[name] = lambda: iter(nonsense)
-    options = ["--check", "--force"] if name == "checks" else ["--status"]
-    out, err, code = run_command("ping_sitemaps", *options)
-    assert code == 1
-    assert "tests.hooked could not check" in " ".join((out + err).split())
+def test_nothing_is_well_where_an_app_cannot_look(
+    faults: tuple[Callable[[], Any], ...],
+) -> None:
+    for fault, name in product(faults, ("alerts", "checks", "status")):
+        app.instead.clear()
+        app.instead[name] = fault
+        options = ["--check", "--force"] if name == "checks" else ["--status"]
+        # A transaction that an error has broken would refuse whatever is asked then.
+        with transaction.atomic():
+            out, err, code = run_command("ping_sitemaps", *options)
+            assert Section.objects.exists()
+        assert code == 1
+        assert "tests.hooked could not check" in " ".join((out + err).split())
 
 
 def test_engines_hear_of_urls_though_nobody_knows_the_sitemap_s_address(
@@ -263,32 +227,6 @@ def test_engines_hear_of_urls_though_nobody_knows_the_sitemap_s_address(
     sent = Submission.objects.filter(state="accepted").values_list("kind", flat=True)
     assert set(sent) == {"changed"}
     assert "No engine is told of the sitemap." in caplog.text
-
-
-@pytest.mark.parametrize("fault", [app.breaks, app.asks_in_vain, lambda: None])
-@pytest.mark.costly
-def test_the_verdict_is_red_if_an_app_cannot_look(fault: Callable[[], Any]) -> None:
-    app.instead["alerts"] = fault
-    # A transaction that an error has broken would refuse whatever is asked then.
-    with transaction.atomic():
-        _, err, code = run_command("ping_sitemaps", "--status")
-        assert Section.objects.exists()
-    assert code == 1
-    assert "tests.hooked could not check" in err
-
-
-def test_the_check_fails_if_an_app_cannot_look() -> None:
-    app.instead["checks"] = app.breaks
-    out, err, code = run_command("ping_sitemaps", "--check", "--force")
-    assert code == 1
-    assert "tests.hooked" in out + err
-
-
-def test_the_status_says_which_app_cannot_say_its_own() -> None:
-    app.instead["status"] = app.breaks
-    out, err, code = run_command("ping_sitemaps", "--status")
-    assert "tests.hooked could not" in " ".join((out + err).split())
-    assert code == 1
 
 
 @pytest.mark.parametrize(
@@ -360,31 +298,20 @@ def test_nothing_is_deleted_that_an_app_may_look_back_at() -> None:
     assert not UrlChange.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("command", "name"),
-    [
-        ("ping_sitemaps", "background"),
-        ("ping_sitemaps", "rebuilt"),
-        ("build_sitemaps", "rebuilt"),
-    ],
-)
-@pytest.mark.costly
-def test_a_command_shows_what_a_hook_raises(
-    command: str, name: str, settings: Any
-) -> None:
-    use_memory(settings)
-    app.instead[name] = app.breaks
-    with pytest.raises(app.BrokenError):
-        call_command(command)
-
-
-def test_an_app_that_fails_keeps_no_engine_from_being_notified(settings: Any) -> None:
+def test_a_command_shows_what_a_hook_raises_and_notifies_engines(settings: Any) -> None:
     use_memory(settings)
     change()
-    app.instead["rebuilt"] = app.breaks
-    with pytest.raises(app.BrokenError):
-        call_command("ping_sitemaps")
-    assert {row.state for row in Submission.objects.all()} == {"accepted"}
+    for command, name in (
+        ("build_sitemaps", "rebuilt"),
+        ("ping_sitemaps", "rebuilt"),
+        ("ping_sitemaps", "background"),
+    ):
+        app.instead.clear()
+        app.instead[name] = app.breaks
+        with pytest.raises(app.BrokenError):
+            call_command(command)
+        sent = {row.state for row in Submission.objects.all()}
+        assert sent == ({"accepted"} if command == "ping_sitemaps" else set())
 
 
 # Settings, and INSTALLED_APPS

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import gc
-import os
-import subprocess
-import sys
 import weakref
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +19,7 @@ from django_sitemaps_plus import hooks
 from tests.support.factories import articles
 from tests.support.further_apps import APPS
 from tests.support.helpers import ArticleSitemap, run_command
+from tests.support.run_python import python
 
 CORE = "django_sitemaps_plus"
 
@@ -54,19 +51,8 @@ call_command("makemigrations", check=True, dry_run=True)
 def test_the_order_of_the_apps_is_the_project_s(is_first: bool, settings: Any) -> None:
     others = [app for app in settings.INSTALLED_APPS if app not in (CORE, *APPS)]
     given = [*APPS[::-1], CORE, *others] if is_first else [*others, *APPS, CORE]
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", STARTED, *given],
-        # On SQLite: other databases would have to be there.
-        env={
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
-            "TEST_DATABASE_URL": "",
-        },
-        cwd=Path(__file__).parent.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    # On SQLite: other databases would have to be there.
+    done = python("-W", "error", "-c", STARTED, *given, TEST_DATABASE_URL="")
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -28,54 +28,41 @@ LOOKED_UP_IN = {(5, 2), (6, 0), (6, 1)}
 #: have too follows the name of what it is an attribute of.
 PRIVATE: dict[str, dict[str, str]] = {
     "django.contrib.admin.options": {
-        "IncorrectLookupParameters": "contrib/insight/admin/base",
+        "IncorrectLookupParameters": "contrib/insight/admin/base"
     },
     "django.contrib.admin.options.BaseModelAdmin": {
-        "has_view_or_change_permission": "contrib/insight/admin/story",
+        "has_view_or_change_permission": "contrib/insight/admin/story"
     },
     "django.contrib.admin.options.ModelAdmin": {
         "changeform_view": "contrib/insight/admin/base",
         "get_changelist_instance": "contrib/insight/admin/base",
     },
     "django.contrib.admin.filters.SimpleListFilter": {
-        "lookup_choices": "contrib/insight/admin/base",
+        "lookup_choices": "contrib/insight/admin/base"
     },
     "django.contrib.admin.sites.AdminSite": {
-        "_registry": "contrib/insight/admin/story",
+        "_registry": "contrib/insight/admin/story"
     },
-    "django.apps.registry.Apps": {
-        "apps_ready": "conf hooks",
-    },
+    "django.apps.registry.Apps": {"apps_ready": "conf hooks"},
     "django.contrib.sitemaps.Sitemap": {
         "get_domain": "sitemaps/sections",
         "_urls": "checks/attributes checks/locations sitemaps/sections",
         "sitemap._get": "rendering/reader",
-        "sitemap._languages": (
-            "changes/dependencies checks/locations checks/sections "
-            "rendering/related_rows sitemaps/attributes sitemaps/sections"
-        ),
         "_languages": (
             "changes/dependencies checks/locations checks/sections "
             "rendering/related_rows sitemaps/attributes sitemaps/sections"
         ),
-        "sitemap._location": "checks/locations rendering/reader",
         "_location": (
             "checks/locations rendering/reader sitemaps/as_columns sitemaps/classes "
             "sitemaps/sections"
         ),
     },
     "django.core.checks.CheckMessage": {
-        "is_silenced": "contrib/audit/management/commands/check_sitemaps",
+        "is_silenced": "contrib/audit/management/commands/check_sitemaps"
     },
-    "django.core.management.base.BaseCommand": {
-        "run_from_argv": "management/utils",
-    },
-    "django.conf.urls.i18n": {
-        "is_language_prefix_patterns_used": "sitemaps/site",
-    },
-    "django.core.handlers.base": {
-        "BaseHandler": "contrib/audit/sides",
-    },
+    "django.core.management.base.BaseCommand": {"run_from_argv": "management/utils"},
+    "django.conf.urls.i18n": {"is_language_prefix_patterns_used": "sitemaps/site"},
+    "django.core.handlers.base": {"BaseHandler": "contrib/audit/sides"},
     "django.core.handlers.base.BaseHandler": {
         "load_middleware": "contrib/audit/sides",
         "process_exception_by_middleware": "contrib/audit/sides",
@@ -104,48 +91,40 @@ PRIVATE: dict[str, dict[str, str]] = {
         "has_select_for_update_skip_locked": "pagination/models",
     },
     "django.db.backends.base.introspection.BaseDatabaseIntrospection": {
-        "table_names": "checks/database db",
+        "table_names": "checks/database db"
     },
     "django.db.backends.base.operations.BaseDatabaseOperations": {
-        "quote_name": "contrib/wagtail pagination/places",
+        "quote_name": "contrib/wagtail pagination/places"
     },
     "django.db.backends.sqlite3.base.DatabaseWrapper": {
-        "is_in_memory_db": "delivery/engines",
+        "is_in_memory_db": "delivery/engines"
     },
-    "django.db.migrations.executor": {
-        "MigrationExecutor": "checks/database",
-    },
+    "django.db.migrations.executor": {"MigrationExecutor": "checks/database"},
     "django.db.migrations.executor.MigrationExecutor": {
-        "migration_plan": "checks/database",
+        "migration_plan": "checks/database"
     },
-    "django.db.migrations.graph.MigrationGraph": {
-        "leaf_nodes": "checks/database",
-    },
+    "django.db.migrations.graph.MigrationGraph": {"leaf_nodes": "checks/database"},
     "django.db.models.expressions": {
         "Col": "changes/dependencies checks/sections sitemaps/attributes",
         "Combinable": "changes/schedule",
         "CombinedExpression": "changes/schedule",
     },
     "django.db.models.expressions.BaseExpression": {
-        "get_db_converters": "rendering/row_path sitemaps/attributes",
+        "get_db_converters": "rendering/row_path sitemaps/attributes"
     },
     "django.db.models.fields.related_descriptors": {
         "ForeignKeyDeferredAttribute": "sitemaps/as_columns",
         "ForwardManyToOneDescriptor": "sitemaps/as_columns",
         "ForwardOneToOneDescriptor": "sitemaps/as_columns",
     },
-    "django.db.models.lookups": {
-        "IsNull": "checks/sections",
-    },
+    "django.db.models.lookups": {"IsNull": "checks/sections"},
     "django.db.models.options.Options": {
         "concrete_model": "changes/dependencies changes/receivers",
         "get_parent_list": "changes/dependencies",
         "local_concrete_fields": "changes/dependencies checks/recording",
         "total_unique_constraints": "contrib/insight/lookup",
     },
-    "django.db.models.query": {
-        "ModelIterable": "sitemaps/as_columns",
-    },
+    "django.db.models.query": {"ModelIterable": "sitemaps/as_columns"},
     "django.db.models.query.QuerySet": {
         "_annotate": "sitemaps/as_columns",
         "_chain": "sitemaps/as_columns",
@@ -163,23 +142,17 @@ PRIVATE: dict[str, dict[str, str]] = {
             "sitemaps/as_columns sitemaps/compiled_routes"
         ),
     },
-    "django.db.models.query_utils": {
-        "DeferredAttribute": "sitemaps/as_columns",
-    },
+    "django.db.models.query_utils": {"DeferredAttribute": "sitemaps/as_columns"},
     "django.db.models.sql": {
         "DeleteQuery": "prepared",
         "InsertQuery": "prepared",
         "UpdateQuery": "prepared",
     },
     "django.db.models.sql.compiler.SQLCompiler": {
-        "get_converters": "prepared rendering/statements",
+        "get_converters": "prepared rendering/statements"
     },
-    "django.db.models.sql.constants": {
-        "LOUTER": "checks/sections",
-    },
-    "django.db.models.sql.datastructures": {
-        "Join": "checks/sections",
-    },
+    "django.db.models.sql.constants": {"LOUTER": "checks/sections"},
+    "django.db.models.sql.datastructures": {"Join": "checks/sections"},
     "django.db.models.sql.datastructures.Join": {
         "filtered_relation": "changes/dependencies",
         "join_cols": "changes/dependencies",
@@ -212,42 +185,30 @@ PRIVATE: dict[str, dict[str, str]] = {
         "standard_ordering": "sitemaps/keys",
         "query.where": "changes/dependencies checks/sections sitemaps/sections",
     },
-    "django.db.models.sql.subqueries.InsertQuery": {
-        "insert_values": "prepared",
-    },
-    "django.db.models.sql.subqueries.UpdateQuery": {
-        "add_update_values": "prepared",
-    },
+    "django.db.models.sql.subqueries.InsertQuery": {"insert_values": "prepared"},
+    "django.db.models.sql.subqueries.UpdateQuery": {"add_update_values": "prepared"},
     "django.db.models.sql.where": {
         "AND": "checks/sections",
         "OR": "checks/sections",
         "WhereNode": "checks/sections",
     },
-    "django.db.transaction.Atomic": {
-        "_from_testcase": "changes/recorder",
-    },
+    "django.db.transaction.Atomic": {"_from_testcase": "changes/recorder"},
     "django.db.utils.ConnectionHandler": {
-        "close_all": "delivery/engines delivery/thread",
+        "close_all": "delivery/engines delivery/thread"
     },
-    "django.db.utils.ConnectionRouter": {
-        "allow_migrate_model": "db",
-    },
+    "django.db.utils.ConnectionRouter": {"allow_migrate_model": "db"},
     "django.dispatch.Signal": {
         "has_listeners": (
             "contrib/edge/documents delivery/announcing delivery/gate "
             "management/commands/ping_sitemaps sitemaps/as_columns"
-        ),
+        )
     },
     "django.http.request": {
         "split_domain_port": "contrib/audit/management/fetching",
         "validate_host": "contrib/audit/management/fetching",
     },
-    "django.http.response": {
-        "ResponseHeaders": "serving/responses",
-    },
-    "django.http.response.ResponseHeaders": {
-        "headers.__class__": "serving/responses",
-    },
+    "django.http.response": {"ResponseHeaders": "serving/responses"},
+    "django.http.response.ResponseHeaders": {"headers.__class__": "serving/responses"},
     "django.urls": {
         "URLPattern": "contrib/formats/hooks contrib/formats/urls converters hooks",
         "URLResolver": (
@@ -266,11 +227,9 @@ PRIVATE: dict[str, dict[str, str]] = {
         "DEFAULT_CONVERTERS": "sitemaps/url_patterns",
         "StringConverter": "converters",
     },
-    "django.urls.resolvers.ResolverMatch": {
-        "_func_path": "health/answering",
-    },
+    "django.urls.resolvers.ResolverMatch": {"_func_path": "health/answering"},
     "django.urls.resolvers.URLPattern": {
-        "default_args": "checks/registration contrib/audit/sides",
+        "default_args": "checks/registration contrib/audit/sides"
     },
     "django.urls.resolvers.URLResolver": {
         "app_dict": "sitemaps/url_patterns",
@@ -280,28 +239,18 @@ PRIVATE: dict[str, dict[str, str]] = {
         "url_patterns": "checks/registration contrib/audit/sides",
         "urlconf_module": "checks/registration",
     },
-    "django.utils.asyncio": {
-        "async_unsafe": "changes/touch",
-    },
-    "django.utils.cache": {
-        "get_conditional_response": "serving/responses views",
-    },
-    "django.utils.formats": {
-        "number_format": "health/words",
-    },
+    "django.utils.asyncio": {"async_unsafe": "changes/touch"},
+    "django.utils.cache": {"get_conditional_response": "serving/responses views"},
+    "django.utils.formats": {"number_format": "health/words"},
     "django.utils.http": {
         "RFC3986_SUBDELIMS": "sitemaps/url_patterns",
         "escape_leading_slashes": "sitemaps/compiled_routes sitemaps/url_patterns",
     },
-    "django.utils.module_loading": {
-        "module_has_submodule": "apps checks/__init__",
-    },
+    "django.utils.module_loading": {"module_has_submodule": "apps checks/__init__"},
     "django.utils.translation": {
-        "get_language_from_path": "contrib/audit/sides sitemaps/site",
+        "get_language_from_path": "contrib/audit/sides sitemaps/site"
     },
-    "django.utils.translation.trans_real": {
-        "language_code_re": "checks/locations",
-    },
+    "django.utils.translation.trans_real": {"language_code_re": "checks/locations"},
 }
 LISTED = {name for names in PRIVATE.values() for name in names}
 

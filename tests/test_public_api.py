@@ -21,26 +21,11 @@ PACKAGE = Path(django_sitemaps_plus.__file__).parent
 
 
 def test_the_names() -> None:
-    assert django_sitemaps_plus.__all__ == [
-        "GenericSitemap",
-        "Image",
-        "News",
-        "NewsSitemap",
-        "Related",
-        "Route",
-        "Sitemap",
-        "StaticSitemap",
-        "Tenants",
-        "Video",
-        "atouch",
-        "register",
-        "submission_finished",
-        "touch",
-        "urls_changed",
-    ]
-
-
-def test_the_names_are_there_and_say_what_they_are() -> None:
+    names = (
+        "GenericSitemap Image News NewsSitemap Related Route Sitemap StaticSitemap "
+        "Tenants Video atouch register submission_finished touch urls_changed"
+    )
+    assert django_sitemaps_plus.__all__ == names.split()
     for name in django_sitemaps_plus.__all__:
         assert (getattr(django_sitemaps_plus, name).__doc__ or "").strip()
 
@@ -63,38 +48,27 @@ def test_the_views_take_what_contrib_s_take(name: str) -> None:
 
 
 def test_the_attributes_of_contrib_s_class_mean_the_same() -> None:
+    ours: Any = django_sitemaps_plus.Sitemap
     for name in ("limit", "protocol", "i18n", "languages", "alternates", "x_default"):
-        ours: Any = getattr(django_sitemaps_plus.Sitemap, name)
-        assert ours == getattr(contrib.Sitemap, name)
+        assert getattr(ours, name) == getattr(contrib.Sitemap, name)
+    assert (ours.record_deletes, ours.appears, ours.expires) == (True, None, None)
 
 
-def test_attributes_of_recording() -> None:
-    assert django_sitemaps_plus.Sitemap.record_deletes is True
-    assert django_sitemaps_plus.Sitemap.appears is None
-    assert django_sitemaps_plus.Sitemap.expires is None
+def parameters(function: Any) -> list[str]:
+    return list(inspect.signature(function).parameters)
 
 
-def test_what_a_class_may_override() -> None:
-    parameters = {
-        name: list(
-            inspect.signature(getattr(django_sitemaps_plus.Sitemap, name)).parameters
-        )
-        for name in ("prepare_items", "get_urls_for_item")
-    }
-    assert parameters == {
-        "prepare_items": ["self", "items"],
-        "get_urls_for_item": ["self", "item"],
-    }
-
-
-def test_what_says_that_rows_changed() -> None:
-    assert list(inspect.signature(django_sitemaps_plus.touch).parameters) == ["changed"]
+def test_what_a_class_may_override_and_what_says_that_rows_changed() -> None:
+    cls = django_sitemaps_plus.Sitemap
+    assert parameters(cls.prepare_items) == ["self", "items"]
+    assert parameters(cls.get_urls_for_item) == ["self", "item"]
+    assert parameters(django_sitemaps_plus.touch) == ["changed"]
 
 
 def test_what_monitoring_asks_for() -> None:
     taken = inspect.signature(alerts).parameters.values()
     assert all(one.default is not one.empty for one in taken)
-    assert list(inspect.signature(errors).parameters) == ["some"]
+    assert parameters(errors) == ["some"]
     names = {field.name for field in dataclasses.fields(Alert)}
     assert {"subject", "name", "level", "text", "fix"} <= names
 
@@ -111,23 +85,12 @@ def test_every_error_has_one_base() -> None:
     assert exceptions.Filling("x").retry_after == 5
 
 
-def test_the_package_says_that_it_is_typed() -> None:
-    assert (PACKAGE / "py.typed").is_file()
-
-
-def public(tree: ast.Module) -> list[ast.AST]:
-    """Return what a module shows: classes and functions without an underscore."""
-    kinds = ast.ClassDef | ast.FunctionDef
+def public(tree: ast.Module | ast.ClassDef) -> list[ast.AST]:
+    """Return what a module or a class shows: all without an underscore."""
     found: list[ast.AST] = []
     for node in tree.body:
-        if isinstance(node, kinds) and not node.name.startswith("_"):
-            found.append(node)
-            if isinstance(node, ast.ClassDef):
-                found += [
-                    item
-                    for item in node.body
-                    if isinstance(item, kinds) and not item.name.startswith("_")
-                ]
+        if not getattr(node, "name", "_").startswith("_"):
+            found += [node, *public(node)] if isinstance(node, ast.ClassDef) else [node]
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urljoin
 
@@ -35,35 +34,16 @@ def site(register: Any, db: None) -> list[Article]:
     return articles(15)
 
 
-@pytest.fixture
-def change(settings: Any) -> Callable[..., None]:
-    """Set some of our settings."""
-
-    def configure(**values: Any) -> None:
-        settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, **values}
-
-    return configure
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        "/sitemap.xml",
-        "/sitemap-article.xml",
-        PAGE,
-        "/sitemap-pages.xml",
-        "/sitemap-pages-1.xml",
-    ],
-)
-def test_every_sitemap_names_a_stylesheet_that_is_there(
-    client: Client, site: list[Article], address: str
-) -> None:
-    found = _LINE.match(body(client.get(address)))
-    assert found is not None
-    style = client.get(urljoin(address, found[1].decode()))
-    assert style.status_code == 200
-    # Browsers refuse a stylesheet of another type.
-    assert style.headers["Content-Type"] == "text/css; charset=utf-8"
+@pytest.mark.usefixtures("site")
+def test_every_sitemap_names_a_stylesheet_that_is_there(client: Client) -> None:
+    names = ("", "-article", "-article-1", "-pages", "-pages-1")
+    for address in (f"/sitemap{name}.xml" for name in names):
+        found = _LINE.match(body(client.get(address)))
+        assert found is not None
+        style = client.get(urljoin(address, found[1].decode()))
+        assert style.status_code == 200
+        # Browsers refuse a stylesheet of another type.
+        assert style.headers["Content-Type"] == "text/css; charset=utf-8"
 
 
 def test_merged_sections_name_the_stylesheet_once(
@@ -87,16 +67,14 @@ def test_it_needs_no_template_engine_of_the_project(
 
 
 def test_it_is_found_below_a_prefix_too(
-    client: Client, site: list[Article], change: Callable[..., None]
+    client: Client, site: list[Article], settings: Any
 ) -> None:
     """The address in the page is relative: it depends on no prefix and no host."""
-    change(BASE_URL="https://www.example.com/shop")
+    base = "https://www.example.com/shop"
+    settings.SITEMAPS_PLUS = {"BASE_URL": base}
     found = _LINE.match(body(client.get(PAGE)))
     assert found is not None
-    assert (
-        urljoin(f"https://www.example.com/shop{PAGE}", found[1].decode())
-        == "https://www.example.com/shop/sitemap-style"
-    )
+    assert urljoin(f"{base}{PAGE}", found[1].decode()) == f"{base}/sitemap-style"
 
 
 @pytest.mark.urls("tests.test_contrib_views")
@@ -109,11 +87,11 @@ def test_contrib_s_views_name_none(client: Client, db: None) -> None:
 
 
 def test_switching_it_off_rebuilds_pages_and_is_no_change_of_theirs(
-    client: Client, site: list[Article], change: Callable[..., None]
+    client: Client, site: list[Article], settings: Any
 ) -> None:
     styled = client.get(PAGE)
     before = Page.objects.get(section__name="article", number=1)
-    change(STYLESHEET=False)
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "STYLESHEET": False}
     plain = client.get(PAGE)
     assert b"xml-stylesheet" not in body(plain)
     assert b"xml-stylesheet" not in body(client.get("/sitemap.xml"))
@@ -157,17 +135,13 @@ def test_no_translation_breaks_a_text_of_the_stylesheet(rf: Any, language: str) 
     assert css.count("{") == css.count("}")
 
 
-def test_entries_are_counted(rf: Any) -> None:
-    """In Chromium content-visibility keeps an entry from counting."""
+def test_entries_are_counted_and_no_selector_looks_at_siblings(rf: Any) -> None:
     css = views.style(rf.get("/sitemap-style")).content.decode()
+    # In Chromium content-visibility keeps an entry from counting.
     assert "url, sitemap { counter-increment: entries; }" in css
     assert 'content: "URLs: " counter(entries);' in css
     assert "content-visibility:" not in css
-
-
-def test_no_selector_looks_at_siblings(rf: Any) -> None:
-    """With one, Chromium takes a minute and a half to show 50,000 entries."""
-    css = views.style(rf.get("/sitemap-style")).content.decode()
+    # With siblings, Chromium takes a minute and a half to show 50,000 entries.
     selectors = re.findall(r"^([^@/\n{}]+?) ?[{,]", css, re.MULTILINE)
     assert "urlset" in selectors
     assert not [text for text in selectors if re.search(r"[~+]|:has|:nth|:last", text)]

@@ -6,7 +6,6 @@ import os
 import re
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,8 +15,8 @@ import pytest
 
 from tests.engines.setups import KEY
 from tests.support.fakes.indexnow import FakeIndexNow
-from tests.support.processes import ROOT, within
-from tests.tenants.worker import Worker, environment
+from tests.support.processes import within
+from tests.tenants.worker import Worker, django
 
 TENANTS = ("t1", "t2", "t3")
 
@@ -46,21 +45,9 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The file of a database that has its tables."""
     folder = tmp_path_factory.mktemp("migrated")
     command = "migrate", "--run-syncdb", "--database", "t1", "--skip-checks"
-    done = django(*command, folder=str(folder))
+    done = django("databases", *command, folder=str(folder))
     assert done.returncode == 0, done.stderr
     return (folder / "t1.sqlite3").read_bytes()
-
-
-def django(*command: str, **given: Any) -> subprocess.CompletedProcess[str]:
-    """Run a command of the project."""
-    return subprocess.run(
-        [sys.executable, "-m", "django", *command],
-        env=environment("databases", **given),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 @pytest.fixture
@@ -68,7 +55,7 @@ def manage(given: dict[str, Any], migrated: bytes) -> Manage:
     """Run a command of the project, whose databases have their tables."""
 
     def run(*command: str, **told: Any) -> subprocess.CompletedProcess[str]:
-        return django(*command, **{**given, **told})
+        return django("databases", *command, **{**given, **told})
 
     for tenant in (*TENANTS, "default"):
         Path(given["folder"], f"{tenant}.sqlite3").write_bytes(migrated)
@@ -145,7 +132,10 @@ def test_a_command_passes_over_a_tenant_without_an_address(
     assert count(given, "t3", "pagefile") == 1
 
 
-CONTRIB = "django_sitemaps_plus.contrib"
+BING = {
+    "BACKEND": "django_sitemaps_plus.contrib.webmasters.bing.BingWebmaster",
+    "OPTIONS": {"site": "https://t1.example.com/", "key": KEY},
+}
 
 
 @pytest.mark.parametrize(
@@ -154,17 +144,7 @@ CONTRIB = "django_sitemaps_plus.contrib"
         ({"BASE_URL": "https://www.example.com"}, "sitemaps_plus.E070"),
         ({"TENANTS": "tests.tenants.routing.Router"}, "not a subclass"),
         ({"TENANTS": "tests.nowhere.Tenants"}, "cannot be imported"),
-        (
-            {
-                "ENGINES": {
-                    "bing": {
-                        "BACKEND": f"{CONTRIB}.webmasters.bing.BingWebmaster",
-                        "OPTIONS": {"site": "https://t1.example.com/", "key": KEY},
-                    }
-                }
-            },
-            "sitemaps_plus.E073",
-        ),
+        ({"ENGINES": {"bing": BING}}, "sitemaps_plus.E073"),
         ({"SITEMAPS": "tests.tenants.asking.SITEMAPS"}, "sitemaps_plus.E071"),
     ],
 )

@@ -41,33 +41,19 @@ if lacks_apps(EXAMPLE / "encyclopedia_site" / "settings.py"):
 
 AXE = "axe-core@4.14.1"
 
-WITH_NETWORK = os.environ.get("SITEMAPS_PLUS_NETWORK_TESTS") == "1"
-WITH_BROWSER = os.environ.get("SITEMAPS_PLUS_BROWSER_TESTS") == "1"
-WITH_NGINX = os.environ.get("SITEMAPS_PLUS_NGINX_TESTS") == "1"
-WITH_VARNISH = os.environ.get("SITEMAPS_PLUS_VARNISH_TESTS") == "1"
-WITH_TENANTS = os.environ.get("SITEMAPS_PLUS_TENANTS_TESTS") == "1"
-WITH_PUBLISHED = os.environ.get("SITEMAPS_PLUS_PUBLISHED_TESTS") == "1"
+#: The marks of tests that need more than Python, and whether they run.
+WITH = {
+    mark: os.environ.get(f"SITEMAPS_PLUS_{mark.upper()}_TESTS") == "1"
+    for mark in ("network", "browser", "nginx", "varnish", "tenants", "published")
+}
 DIST = os.environ.get("SITEMAPS_PLUS_DIST", "")
-SITE = os.environ.get("SITEMAPS_PLUS_SITE", "")
+WITH |= {"dist": bool(DIST), "site": bool(os.environ.get("SITEMAPS_PLUS_SITE"))}
 
 
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    off = [
-        marker
-        for marker, is_on in [
-            ("network", WITH_NETWORK),
-            ("browser", WITH_BROWSER),
-            ("nginx", WITH_NGINX),
-            ("varnish", WITH_VARNISH),
-            ("tenants", WITH_TENANTS),
-            ("published", WITH_PUBLISHED),
-            ("dist", DIST),
-            ("site", SITE),
-        ]
-        if not is_on
-    ]
+    off = [mark for mark, is_on in WITH.items() if not is_on]
     unwanted = {
         item
         for item in items

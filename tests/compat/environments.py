@@ -130,11 +130,7 @@ def clean_environment(
         if not name.startswith(("PYTHON", "PYTEST", "DJANGO", "EXAMPLE"))
         and name.lower() not in {"http_proxy", "all_proxy"}
     }
-    return {
-        **kept,
-        "PYTHONPATH": os.pathsep.join(map(str, path)),
-        **(variables or {}),
-    }
+    return {**kept, "PYTHONPATH": os.pathsep.join(map(str, path)), **(variables or {})}
 
 
 def environment(*requirements: str) -> Environment:

@@ -34,6 +34,7 @@ from tests.support.processes import within
 
 #: Status, headers, body.
 Answer: TypeAlias = tuple[int, Mapping[str, str], str | bytes]
+HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 CONFIGURATION = """\
 daemon off; user root; pid {folder}/pid; error_log {folder}/error.log;
@@ -124,7 +125,7 @@ class Stage(Mirror):
 
     def page(
         self, path: str, *, title: str = "", head: str = "", text: str = ""
-    ) -> Answer:
+    ) -> tuple[int, dict[str, str], str]:
         """Return an ordinary page, with another ``title`` or ``text``, and more."""
         name = path.strip("/").rpartition("/")[2]
         words = " ".join(f"Word {number} of {name}." for number in range(20))
@@ -133,7 +134,7 @@ class Stage(Mirror):
             f'<link rel=canonical href="{self.public}{path}">{head}</head>'
             f"<body><h1>{title or name}</h1><p>{text or words}</p></body></html>"
         )
-        return 200, {"Content-Type": "text/html; charset=utf-8"}, body
+        return 200, HTML, body
 
     @contextmanager
     def served(

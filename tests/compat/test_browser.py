@@ -28,17 +28,8 @@ ADMIN = [
     f"{_ADMIN}/",
     f"{_ADMIN}/urlchange/story/?url=/blocks/",
     f"{_ADMIN}/page/1/change/",
-    *(
-        f"{_ADMIN}/{name}/"
-        for name in (
-            "section",
-            "page",
-            "change",
-            "urlchange",
-            "submission",
-            "enginestate",
-        )
-    ),
+    *(f"{_ADMIN}/{name}/" for name in ("section", "page", "change", "urlchange")),
+    *(f"{_ADMIN}/{name}/" for name in ("submission", "enginestate")),
     f"{_ADMIN}_insight/read/",
     f"{_ADMIN}_audit/finding/",
     f"{_ADMIN}_webmasters/inspection/",
@@ -162,7 +153,4 @@ def test_the_alternates_of_an_entry_are_to_be_seen(tab: Browser, address: str) -
         tab.run(f"getComputedStyle({link}, '::{part}').content")
         for part in ("before", "after")
     ]
-    assert shown == [
-        '"de"',
-        tab.run(f"JSON.stringify({link}.getAttribute('href'))"),
-    ]
+    assert shown == ['"de"', tab.run(f"JSON.stringify({link}.getAttribute('href'))")]

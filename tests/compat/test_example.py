@@ -24,7 +24,7 @@ import pytest
 from lxml import etree
 
 from django_sitemaps_plus.protocol.dates import parse_w3c
-from tests.compat.conftest import WITH_NETWORK
+from tests.compat.conftest import WITH
 from tests.compat.environments import (
     INSIDE,
     OWN,
@@ -35,7 +35,7 @@ from tests.compat.environments import (
 )
 
 EXAMPLE = Path(__file__).parents[2] / "example_project"
-LAST = "U+10FFFF" if WITH_NETWORK else "U+FFFF"
+LAST = "U+10FFFF" if WITH["network"] else "U+FFFF"
 #: https://www.sitemaps.org/protocol.html#index
 MAX_ENTRIES, MAX_BYTES = 50_000, 52_428_800
 
@@ -91,10 +91,7 @@ def loaded(package: Path, shared: Path) -> Path:
 
 def variables_of(folder: Path) -> dict[str, str]:
     """Keep the database in ``folder``, and the pages that were made."""
-    return {
-        "EXAMPLE_DATABASE": str(folder / "unicode.sqlite3"),
-        "TMPDIR": str(folder),
-    }
+    return {"EXAMPLE_DATABASE": str(folder / "unicode.sqlite3"), "TMPDIR": str(folder)}
 
 
 @pytest.fixture(scope="module")
@@ -193,38 +190,32 @@ def crawl(
     return found
 
 
-def assert_exactly_once(found: dict[str, Any], expected: list[str]) -> None:
-    urls = found["urls"]
+def plain(url: str) -> str:
+    """Return a URL as trafilatura writes it: not quoted, no slash after the host."""
+    return unquote(url).removesuffix("/")
+
+
+@pytest.mark.network
+@pytest.mark.parametrize(
+    ("crawler", "requirements", "written"),
+    [
+        ("read_with_usp", ["ultimate-sitemap-parser==1.8.1"], str),
+        ("read_with_scrapy", ["scrapy==2.19.0"], str),
+        (
+            "read_with_trafilatura",
+            ["trafilatura==2.3.1", "lxml_html_clean>=0.4"],
+            plain,
+        ),
+    ],
+)
+def test_a_crawler_reads_every_page_exactly_once(
+    site: Site, tmp_path: Path, crawler: str, requirements: list[str], written: Any
+) -> None:
+    found = crawl(environment(*requirements), crawler, tmp_path, site.address)
+    urls = [written(url) for url in found["urls"]]
     assert found["complaints"] == []
     assert len(urls) == len(set(urls))
-    assert set(urls) == set(expected)
-
-
-@pytest.mark.network
-def test_ultimate_sitemap_parser(site: Site, tmp_path: Path) -> None:
-    python = environment("ultimate-sitemap-parser==1.8.1")
-    found = crawl(python, "read_with_usp", tmp_path, site.address)
-    assert_exactly_once(found, site.urls)
-
-
-@pytest.mark.network
-def test_scrapy(site: Site, tmp_path: Path) -> None:
-    python = environment("scrapy==2.19.0")
-    found = crawl(python, "read_with_scrapy", tmp_path, site.address)
-    assert_exactly_once(found, site.urls)
-
-
-@pytest.mark.network
-def test_trafilatura(site: Site, tmp_path: Path) -> None:
-    """It writes URLs its own way: another quoting, no slash after the host."""
-
-    def plain(url: str) -> str:
-        return unquote(url).removesuffix("/")
-
-    python = environment("trafilatura==2.3.1", "lxml_html_clean>=0.4")
-    found = crawl(python, "read_with_trafilatura", tmp_path, site.address)
-    found["urls"] = [plain(url) for url in found["urls"]]
-    assert_exactly_once(found, [plain(url) for url in site.urls])
+    assert set(urls) == {written(url) for url in site.urls}
 
 
 @pytest.mark.network

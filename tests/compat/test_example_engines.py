@@ -53,11 +53,7 @@ class Everybody:
     def settings(self, site: str) -> dict[str, Any]:
         """Return ``ENGINES``, besides the two that have variables of their own."""
         given: dict[str, dict[str, Any]] = {
-            "bing": {
-                "site": f"{site}/",
-                "key": TOKEN,
-                "endpoint": self.bing.endpoint,
-            },
+            "bing": {"site": f"{site}/", "key": TOKEN, "endpoint": self.bing.endpoint},
             "ping": {"url": self.ping.url},
             "webhook": {"url": self.webhook.url, "secret": TOKEN},
             "websub": {"feeds": ["/sitemap.atom", FEED], "hub": self.hub.url},

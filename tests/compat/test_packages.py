@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import django
 import pytest
 
-from tests.compat.environments import (
-    INSIDE,
-    Environment,
-    Outcomes,
-    environment,
-    sdist,
-)
+from tests.compat.environments import INSIDE, Outcomes, environment, sdist
 
 pytestmark = pytest.mark.network
 
@@ -32,10 +28,7 @@ def test_reversion_is_unharmed(package: Path, tmp_path: Path) -> None:
     """A version of every object, kept by the models' signals."""
     tests = sdist("django-reversion", "6.4.0") / "tests"
     outcomes = environment(DJANGO, "django-reversion==6.4.0").run_suite(
-        "test_app",
-        settings="reversion_settings",
-        path=[package, tests],
-        cwd=tmp_path,
+        "test_app", settings="reversion_settings", path=[package, tests], cwd=tmp_path
     )
     assert_unharmed(outcomes, passing=158)
 
@@ -83,68 +76,41 @@ def test_other_packages_change_nothing_that_is_listed(
     assert json.loads(told.splitlines()[-1]) == {"built": {}, "changed": {}}
 
 
-# django-oscar: a sitemap for each language
-
-
-def test_oscars_sitemaps_lose_nothing(package: Path, tmp_path: Path) -> None:
-    """Nine sections, three for each language, become three."""
-    # It does not support Django 6.1 yet.
-    supported = DJANGO if django.VERSION < (6, 1) else "Django>=6.0,<6.1"
-    oscar = environment(
-        supported,
-        *("django-oscar==4.2.1", "sorl-thumbnail==13.4.0", "urllib3>=2.2"),
-    )
-
-    def check(sitemaps: str, *arguments: str) -> str:
-        """Run the command where the settings name these sitemaps."""
-        return oscar.run(
-            *(str(INSIDE / "oscar_shop.py"), *arguments),
-            path=[INSIDE, package],
-            variables={"SHOP_SITEMAPS": f"oscar_sitemaps.{sitemaps}"},
-            cwd=tmp_path,
-        )
-
-    for former in ("oscar_sitemaps.former", "sitemaps"):
-        found = check("ours", "--compare", former)
-        assert "Before: 69 URLs" in found
-        assert "Now: 69 URLs, 3 registered sections." in found
-        assert "Nothing is lost." in found
-    found = check("wrong", "--compare", "sitemaps")
-    assert "Of these, 40 are under /de/, /fr/." in found
-    assert "1: 40 URLs are lost." in found
-
-
 # Wagtail: a sitemap class and views of its own, over contrib's
 
 
-@pytest.fixture(scope="module")
-def wagtail() -> Environment:
-    return environment(DJANGO, "wagtail==8.0.1", "Jinja2==3.1.6")
+Suite = Callable[..., None]
 
 
-def test_wagtail_is_unharmed(
-    wagtail: Environment, package: Path, tmp_path: Path
-) -> None:
-    outcomes = wagtail.run_suite(
-        "wagtail.contrib.sitemaps",
-        settings="wagtail_settings",
-        path=[package],
-        runner="wagtail_runner.WagtailRunner",
-        cwd=tmp_path,
-    )
-    assert_unharmed(outcomes, passing=13)
+@pytest.fixture
+def wagtail(package: Path, tmp_path: Path) -> Suite:
+    """Run tests with Wagtail, of which so many pass."""
+    python = environment(DJANGO, "wagtail==8.0.1", "Jinja2==3.1.6")
+
+    def run(label: str, *, passing: int, **variables: str) -> None:
+        outcomes = python.run_suite(
+            label,
+            settings="wagtail_settings",
+            path=[package, tmp_path],
+            variables=variables,
+            runner="wagtail_runner.WagtailRunner",
+            cwd=tmp_path,
+        )
+        assert_unharmed(outcomes, passing=passing)
+
+    where = "import wagtail; print(wagtail.__path__[0])"
+    run.installed = Path(python.run("-c", where, cwd=tmp_path).strip())  # type: ignore[attr-defined]
+    return run
 
 
-def test_wagtails_sitemaps_pass_through_our_views(
-    wagtail: Environment, package: Path, tmp_path: Path
-) -> None:
-    """The same suite with the views' import changed, and tests of our own."""
-    shown = wagtail.run(
-        "-c", "import wagtail; print(wagtail.__path__[0])", cwd=tmp_path
-    )
-    installed = Path(shown.strip())
+def test_wagtail_is_unharmed(wagtail: Suite) -> None:
+    wagtail("wagtail.contrib.sitemaps", passing=13)
+
+
+def test_wagtails_sitemaps_pass_through_our_views(wagtail: Any, tmp_path: Path) -> None:
+    """The same suite with the views' import changed."""
     change_imports(
-        installed / "contrib/sitemaps/views.py",
+        wagtail.installed / "contrib/sitemaps/views.py",
         tmp_path / "wagtail_views.py",
         {
             "from django.contrib.sitemaps import": "from django_sitemaps_plus import",
@@ -153,33 +119,16 @@ def test_wagtails_sitemaps_pass_through_our_views(
     )
     views = "from wagtail.contrib.sitemaps import views as sitemaps_views"
     change_imports(
-        installed / "test/urls.py",
+        wagtail.installed / "test/urls.py",
         tmp_path / "wagtail_urls.py",
         {views: "import wagtail_views as sitemaps_views"},
     )
-    outcomes = wagtail.run_suite(
-        *("wagtail.contrib.sitemaps", "wagtail_pages"),
-        settings="wagtail_settings",
-        path=[package, tmp_path],
-        variables={"SUITE_URLCONF": "wagtail_urls"},
-        runner="wagtail_runner.WagtailRunner",
-        cwd=tmp_path,
-    )
-    assert_unharmed(outcomes, passing=13 + 4)
+    wagtail("wagtail.contrib.sitemaps", passing=13, SUITE_URLCONF="wagtail_urls")
 
 
-def test_wagtails_pages_are_a_section(
-    wagtail: Environment, package: Path, tmp_path: Path
-) -> None:
+def test_wagtails_pages_are_a_section(wagtail: Suite) -> None:
     """``contrib.wagtail``: what it lists, and what of it reaches engines."""
-    outcomes = wagtail.run_suite(
-        "wagtail_sections",
-        settings="wagtail_settings",
-        path=[package],
-        runner="wagtail_runner.WagtailRunner",
-        cwd=tmp_path,
-    )
-    assert_unharmed(outcomes, passing=17)
+    wagtail("wagtail_sections", passing=17)
 
 
 @pytest.mark.parametrize("version", ["4.1.11", "5.1.3"])

@@ -46,18 +46,18 @@ class Project:
     settings: str
     variables: dict[str, str] = field(default_factory=dict)
 
-    def run(self, *arguments: str) -> None:
+    def run(self, *arguments: str) -> str:
         """Run Python in the project's folder."""
-        self.environment.run(
+        return self.environment.run(
             *arguments,
             path=[self.folder, self.package, INSIDE],
             variables={"DJANGO_SETTINGS_MODULE": self.settings, **self.variables},
             cwd=self.folder,
         )
 
-    def manage(self, *arguments: str) -> None:
+    def manage(self, *arguments: str) -> str:
         """Run ``manage.py``."""
-        self.run("-m", "django", *arguments)
+        return self.run("-m", "django", *arguments)
 
     def crawl(self, *addresses: str) -> dict[str, Entries]:
         """Return what a crawler finds from each address on."""
@@ -94,8 +94,20 @@ def test_a_shop_of_django_oscar(package: Path, tmp_path: Path) -> None:
     shop.manage("migrate", "-v0")
     shop.run("-m", "shop_fill")
     before = shop.crawl("/sitemap.xml")
-    assert len(before["/sitemap.xml"]) == (40 + 4 + 2) * 3
+    assert len(before["/sitemap.xml"]) == (40 + 4 + 2) * 3 == 138
+    # Nine sections, three for each language, may become three.
+    shop.variables["SUITE_SITEMAPS"] = "shop_sitemaps.OURS"
+    for former in ("shop_sitemaps.SITEMAPS", "sitemaps"):
+        found = shop.manage("check_sitemaps", "--compare", former)
+        assert "Before: 138 URLs" in found
+        assert "Now: 138 URLs, 3 registered sections." in found
+        assert "Nothing is lost." in found
+    shop.variables["SUITE_SITEMAPS"] = "shop_sitemaps.WRONG"
+    lost = r"(?s)80 URLs are lost\..*Of these, 80 are under /de/, /fr/\."
+    with pytest.raises(AssertionError, match=lost):
+        shop.manage("check_sitemaps", "--compare", "sitemaps")
     shop.change_imports()
+    del shop.variables["SUITE_SITEMAPS"]
     assert shop.crawl("/sitemap.xml") == before
     shop.variables["SUITE_SITEMAPS"] = "shop_sitemaps.SITEMAPS"
     shop.manage("build_sitemaps", "-v0")
@@ -128,26 +140,16 @@ def test_a_new_project_of_wagtail(package: Path, tmp_path: Path) -> None:
     assert site.crawl("/sitemap.xml") == before
 
 
-WAGTAIL_SETTINGS = '''
+WAGTAIL_SETTINGS = """
+from base_settings import OursOnly
 from mysite.settings.dev import *
 
 ALLOWED_HOSTS = ["www.example.com"]
 INSTALLED_APPS += ["django.contrib.sitemaps", "django_sitemaps_plus"]
 SITEMAPS_PLUS = {"BASE_URL": "https://www.example.com"}
 
-
-class OursOnly(dict):
-    """Without Wagtail's hundreds of migrations."""
-
-    def __contains__(self, label):
-        return label != "sitemaps_plus"
-
-    def __missing__(self, label):
-        return None
-
-
 MIGRATION_MODULES = OursOnly()
-'''
+"""
 WAGTAIL_SITEMAPS = """
 from django_sitemaps_plus import register
 from django_sitemaps_plus.contrib.wagtail import PageSitemap

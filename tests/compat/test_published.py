@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import gzip
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -20,28 +19,18 @@ from django_sitemaps_plus.contrib.audit.queries import last_crawls
 from django_sitemaps_plus.contrib.edge.publish import publish
 from django_sitemaps_plus.contrib.edge.published import published_files
 from django_sitemaps_plus.sitemaps.site import Site
+from tests.compat.stage import nginx
 from tests.conftest import Register
 from tests.support.factories import articles
 from tests.support.fakes.ports import free_port
 from tests.support.helpers import ArticleSitemap, run_command
-from tests.support.processes import within
 from tests.support.published import urls
 from tests.testapp.models import Article
 
 pytestmark = [pytest.mark.published, pytest.mark.django_db(transaction=True)]
 
+FILES = "django.core.files.storage.FileSystemStorage"
 RECIPES = Path(__file__).parent.parent.parent / "docs" / "edge.md"
-CONFIGURATION = """\
-daemon off; user root; pid FOLDER/pid; error_log FOLDER/error.log;
-events {}
-http {
-  access_log off;
-  client_body_temp_path FOLDER/body; proxy_temp_path FOLDER/proxy;
-  fastcgi_temp_path FOLDER/fastcgi; uwsgi_temp_path FOLDER/uwsgi;
-  scgi_temp_path FOLDER/scgi;
-  server { listen 127.0.0.1:PORT; RECIPE }
-}
-"""
 
 
 @pytest.fixture
@@ -95,21 +84,22 @@ def read(address: str, **headers: str) -> tuple[bytes, Any]:
 
 
 @contextmanager
-def nginx(folder: Path, recipe: str) -> Iterator[int]:
-    """Run nginx with a recipe of the documentation."""
+def behind(folder: Path, recipe: str) -> Iterator[dict[str, Any]]:
+    """Run nginx with a recipe of the documentation; yield settings with its address."""
     port = free_port()
-    text = CONFIGURATION.replace("RECIPE", recipe).replace("FOLDER", str(folder))
-    (folder / "nginx.conf").write_text(text.replace("PORT", str(port)))
-    program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin")
-    assert program is not None
-    command = [program, "-e", "stderr", "-p", str(folder)]
-    process = subprocess.Popen([*command, "-c", str(folder / "nginx.conf")])
-    try:
-        assert within(60, lambda: (folder / "pid").exists())
-        yield port
-    finally:
-        process.terminate()
-        process.wait(60)
+    with nginx(folder, port, "127.0.0.1:1", recipe):
+        yield {"BASE_URL": f"http://127.0.0.1:{port}"}
+
+
+@contextmanager
+def serving_files(settings: Any, folder: Path, more: str = "") -> Iterator[Any]:
+    """Publish into a folder that nginx serves by the recipe, and more directives."""
+    options = {"location": str(folder / "files")}
+    recipe = recipes()[0].replace("/srv/sitemaps", options["location"])
+    with behind(folder, f"{more}\n{recipe}") as own:
+        use(settings, FILES, options, **own)
+        built()
+        yield partial(use, settings, FILES, options)
 
 
 def recipes() -> list[str]:
@@ -135,11 +125,13 @@ def looked() -> list[tuple[str, str]]:
     return [(one.kind, one.text) for one in last_crawls()[0].findings.order_by("pk")]
 
 
-def test_s3_has_each_file_with_its_headers(
-    bucket: str, settings: Any, register: Register
-) -> None:
+@pytest.fixture(autouse=True)
+def section(register: Register) -> None:
     register("article", ArticleSitemap)
     articles(5)
+
+
+def test_s3_has_each_file_with_its_headers(bucket: str, settings: Any) -> None:
     tags = ["Surrogate-Key"]
     use_bucket(settings, bucket, publish={"gzip": "encoding"}, CACHE_TAGS=tags)
     built()
@@ -165,11 +157,7 @@ def test_s3_has_each_file_with_its_headers(
     assert headers["Cache-Control"] == "max-age=60"
 
 
-def test_a_bucket_follows_the_site(
-    bucket: str, settings: Any, register: Register
-) -> None:
-    register("article", ArticleSitemap)
-    articles(5)
+def test_a_bucket_follows_the_site(bucket: str, settings: Any) -> None:
     use_bucket(settings, bucket)
     built()
     first = Article.objects.order_by("pk").first()
@@ -190,65 +178,33 @@ def test_a_bucket_follows_the_site(
 
 
 def test_the_recipe_for_a_folder_gives_crawlers_what_django_sends(
-    settings: Any, register: Register, tmp_path: Path
+    settings: Any, tmp_path: Path
 ) -> None:
-    register("article", ArticleSitemap)
-    articles(5)
-    folder = tmp_path / "files"
-    recipe = recipes()[0].replace("/srv/sitemaps", str(folder))
-    with nginx(tmp_path, recipe) as port:
-        use(
-            settings,
-            "django.core.files.storage.FileSystemStorage",
-            {"location": str(folder)},
-            BASE_URL=f"http://127.0.0.1:{port}",
-        )
-        built()
+    with serving_files(settings, tmp_path) as use_files:
         assert looked() == []
         Article.objects.filter(pk=Article.objects.latest("pk").pk).delete()
         run_command("build_sitemaps", "--reconcile")
         assert looked() == [], "what is not due to be published is no fault"
-        use(
-            settings,
-            "django.core.files.storage.FileSystemStorage",
-            {"location": str(folder)},
-            publish={"gzip": "file"},
-        )
+        use_files(publish={"gzip": "file"})
         built()
         assert looked() == []
 
 
 def test_the_recipe_for_a_bucket_gives_crawlers_what_django_sends(
-    bucket: str, settings: Any, register: Register, tmp_path: Path
+    bucket: str, settings: Any, tmp_path: Path
 ) -> None:
-    register("article", ArticleSitemap)
-    articles(5)
     host = bucket.removeprefix("http://").removesuffix("/maps")
     recipe = recipes()[1]
     amazon = "example-sitemaps.s3.eu-central-1.amazonaws.com"
     recipe = recipe.replace(f"proxy_pass https://{amazon}", f"proxy_pass http://{host}")
     recipe = recipe.replace(amazon, f"maps.{host}")
-    with nginx(tmp_path, recipe) as port:
-        own = {"BASE_URL": f"http://127.0.0.1:{port}"}
+    with behind(tmp_path, recipe) as own:
         use_bucket(settings, bucket, publish={"gzip": "encoding"}, **own)
         built()
         assert looked() == []
 
 
-def test_a_redirect_to_the_bucket_is_reported(
-    settings: Any, register: Register, tmp_path: Path
-) -> None:
-    register("article", ArticleSitemap)
-    articles(5)
-    folder = tmp_path / "files"
+def test_a_redirect_to_the_bucket_is_reported(settings: Any, tmp_path: Path) -> None:
     moved = "location = /sitemap.xml { return 302 https://maps.s3.amazonaws.com/a; }"
-    recipe = recipes()[0].replace("/srv/sitemaps", str(folder))
-    with nginx(tmp_path, f"{moved}\n{recipe}") as port:
-        use(
-            settings,
-            "django.core.files.storage.FileSystemStorage",
-            {"location": str(folder)},
-            BASE_URL=f"http://127.0.0.1:{port}",
-        )
-        built()
+    with serving_files(settings, tmp_path, moved):
         assert "redirects to https://maps.s3.amazonaws.com/a" in str(looked())

@@ -11,7 +11,7 @@ from django.db.models import F
 
 from django_sitemaps_plus.contrib.audit.rules import arrivals
 from django_sitemaps_plus.models import Page, UrlChange
-from tests.compat.stage import Answer, Stage
+from tests.compat.stage import HTML, Answer, Stage
 from tests.support.factories import articles
 from tests.support.fakes.server import Request
 from tests.support.helpers import ArticleSitemap, PagesSitemap
@@ -20,21 +20,17 @@ from tests.testapp.models import Article
 pytestmark = pytest.mark.nginx
 
 
-def test_a_site_with_nothing_wrong_is_green(stage: Stage) -> None:
+def test_a_site_with_nothing_wrong_is_green_until_something_is(stage: Stage) -> None:
+    path = stage.paths[3]
     with stage.served():
         said = stage.look()
-    assert (said.codes, said.exit_code) == (set(), 0), said.output
-    assert "40 of them fetched" in said.output
-
-
-def test_what_is_planted_is_found(stage: Stage) -> None:
-    path = stage.paths[3]
+        assert (said.codes, said.exit_code) == (set(), 0), said.output
+        assert "40 of them fetched" in said.output
     stage.answers[path] = stage.page(path, head="<meta name=robots content=noindex>")
     with stage.served(location="add_header Refresh '1; url=/';"):
         said = stage.look()
         assert b"noindex" in stage.get(path)[2]
-    assert said.exit_code == 1
-    assert {"A101", "A103"} == said.codes, said.output
+    assert (said.codes, said.exit_code) == ({"A101", "A103"}, 1), said.output
     ((url, text),) = said.texts["A103"]
     assert url.endswith(path)
     assert "noindex" in text
@@ -146,7 +142,6 @@ def test_a_young_copy_is_allowed_also_of_what_is_stored_nowhere(
 # What pages say
 
 WALL = "We value your privacy. Accept all cookies to read on. Request 4be1-99a0-{}"
-HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
 def everywhere(stage: Stage, body: str, headers: dict[str, str]) -> None:
@@ -156,23 +151,18 @@ def everywhere(stage: Stage, body: str, headers: dict[str, str]) -> None:
         stage.answers[path] = lambda request: (200, headers, body.format(next(numbers)))
 
 
-@pytest.mark.parametrize(
-    ("body", "headers", "code"),
-    [
-        (f"<title>Shop</title><script src=a></script><p>{WALL}", HTML, "A114"),
-        ("<h1>Account Suspended</h1>Contact your hosting provider.", HTML, "A114"),
-        ('{{"detail": "Try again."}}', {"Content-Type": "application/json"}, "A114"),
-        ("<div id=app></div><script src=/app.js></script>", HTML, "A115"),
-    ],
-)
-def test_one_text_at_all_urls_is_one_finding(
-    stage: Stage, body: str, headers: dict[str, str], code: str
-) -> None:
-    everywhere(stage, body, headers)
+def test_one_text_at_all_urls_is_one_finding(stage: Stage) -> None:
+    json = {"Content-Type": "application/json"}
     with stage.served():
-        said = stage.look()
-    assert (said.codes, said.exit_code) == ({code}, code == "A114"), said.output
-    assert "40 URLs have the same text" in str(said.texts[code])
+        for body, headers in (
+            (f"<title>Shop</title><script src=a></script><p>{WALL}", HTML),
+            ("<h1>Account Suspended</h1>Contact your hosting provider.", HTML),
+            ('{{"detail": "Try again."}}', json),
+        ):
+            everywhere(stage, body, headers)
+            said = stage.look()
+            assert (said.codes, said.exit_code) == ({"A114"}, 1), said.output
+            assert "40 URLs have the same text" in str(said.texts["A114"])
 
 
 @pytest.mark.parametrize(
@@ -190,30 +180,10 @@ def test_pages_that_browsers_do_not_show_as_they_are(
     stage: Stage, headers: dict[str, str], charset: str, code: str
 ) -> None:
     _, _, body = stage.page(stage.paths[0], text="Köln und Düsseldorf")
-    assert isinstance(body, str)
     stage.answers[stage.paths[0]] = 200, headers, body.encode(charset)
     with stage.served():
         said = stage.look()
     assert said.codes == set(filter(None, [code])), said.output
-
-
-@pytest.mark.parametrize(
-    ("slug", "title", "is_error"),
-    [
-        ("blue-shoe", "This product is no longer available", True),
-        ("blue-shoe", "Error 404 – Shop", True),
-        ("error-404", "Error 404 – The Band", False),
-    ],
-)
-def test_an_error_by_its_title_but_not_a_band(
-    stage: Stage, slug: str, title: str, is_error: bool
-) -> None:
-    articles(1, slug=slug)
-    stage.build()
-    path = f"/articles/{slug}/"
-    stage.answers[path] = stage.page(path, title=title)
-    with stage.served():
-        assert ("A109" in stage.look().codes) is is_error
 
 
 def test_a_sitemap_that_takes_long_and_an_empty_one(

@@ -10,7 +10,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from importlib import import_module
@@ -23,7 +22,8 @@ from tests.engines.setups import KEY
 from tests.support.fakes.indexnow import FakeIndexNow
 from tests.support.postgresql_cluster import Cluster
 from tests.support.processes import ROOT, within
-from tests.tenants.worker import Worker, environment
+from tests.support.run_python import python
+from tests.tenants.worker import Worker, django, environment
 
 pytestmark = pytest.mark.tenants
 
@@ -88,14 +88,7 @@ def database() -> Iterator[str]:
     cluster = Cluster(folder)
     try:
         url = f"postgres://root@127.0.0.1:{cluster.port}/postgres"
-        done = subprocess.run(
-            [sys.executable, "-c", PREPARE],
-            env=environment("schemas", database=url),
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = python("-c", PREPARE, **environment("schemas", database=url))
         assert done.returncode == 0, done.stderr
         yield url
     finally:
@@ -159,14 +152,7 @@ def rows(given: dict[str, Any], table: str) -> dict[str, int]:
 def manage(
     given: dict[str, Any], *command: str, **told: Any
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "django", *command],
-        env=environment("schemas", **{**given, **told}),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return django("schemas", *command, **{**given, **told})
 
 
 def listed(worker: Worker, host: str) -> list[str]:

@@ -31,9 +31,7 @@ DOCS = Path(__file__).parent.parent.parent / "docs" / "edge.md"
 GUNICORN = "-m gunicorn tests.support.cached_app --bind 127.0.0.1:{port} --workers 2"
 PLAIN = ["-c", "from tests.support.cached_app import serve; serve({port})"]
 #: What the settings are by default, whatever other tests have.
-AS_EVER = {
-    "delivery.thread.IDLE": 10.0,
-}
+AS_EVER = {"delivery.thread.IDLE": 10.0}
 INDEXES = "/sitemap.xml", "/sitemap-news.xml"
 PAGES = [f"/sitemap-news-{number}.xml" for number in range(1, 13)]
 #: What a change of the second page concerns.

@@ -7,19 +7,13 @@ The settings of a project of django-tenants: a schema of PostgreSQL for each cus
 
 from __future__ import annotations
 
-import json
-import os
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.support.further_apps import APPS
+from tests.tenants.common import *  # noqa: F403 (as settings do)
+from tests.tenants.common import GIVEN, OURS
 
-GIVEN = json.loads(os.environ["GIVEN"])
 _url = urlsplit(GIVEN["database"])
-SECRET_KEY = "tests only"
-USE_TZ = True
-ALLOWED_HOSTS = ["*"]
-ROOT_URLCONF = "tests.tenants.urls"
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
         "ENGINE": "django_tenants.postgresql_backend",
@@ -32,8 +26,6 @@ DATABASES: dict[str, dict[str, Any]] = {
     }
 }
 DATABASE_ROUTERS = ["django_tenants.routers.TenantSyncRouter"]
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-OURS = ["django_sitemaps_plus", *APPS]
 SHARED_APPS = [
     "django_tenants",
     "tests.tenants.customers",
@@ -53,10 +45,4 @@ TENANT_DOMAIN_MODEL = "customers.Domain"
 # The schema is set when it changes, and not before each statement.
 TENANT_LIMIT_SET_CALLS = True
 MIDDLEWARE = ["django_tenants.middleware.main.TenantMainMiddleware"]
-TEMPLATES = [
-    {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "APP_DIRS": True,
-    }
-]
 SITEMAPS_PLUS = GIVEN.get("settings", {})

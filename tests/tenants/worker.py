@@ -20,16 +20,18 @@ from io import StringIO
 from typing import Any
 
 from tests.support.processes import ROOT
+from tests.support.run_python import python
 
 
 def environment(kind: str, **given: Any) -> dict[str, str]:
-    """Return the environment of a project: ``schemas`` or ``databases``."""
+    """Return the variables of a project: ``schemas`` or ``databases``."""
     module = f"tests.tenants.{kind}"
-    return {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": module,
-        "GIVEN": json.dumps(given),
-    }
+    return {"DJANGO_SETTINGS_MODULE": module, "GIVEN": json.dumps(given)}
+
+
+def django(kind: str, *command: str, **given: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command of a project to its end."""
+    return python("-m", "django", *command, **environment(kind, **given))
 
 
 class Worker:
@@ -42,7 +44,7 @@ class Worker:
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env=environment(kind, **given),
+            env={**os.environ, **environment(kind, **given)},
         )
 
     def begin(self, do: str, **command: Any) -> None:

@@ -33,10 +33,7 @@ settings.configure(
     LANGUAGES=[("en", "English"), ("de", "German")],
     PARLER_LANGUAGES={None: ({"code": "en"}, {"code": "de"})},
     TEMPLATES=[
-        {
-            "BACKEND": "django.template.backends.django.DjangoTemplates",
-            "APP_DIRS": True,
-        }
+        {"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}
     ],
     DATABASES={
         "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "db.sqlite3"}

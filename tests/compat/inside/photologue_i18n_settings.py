@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from base_settings import on_disk
 from photologue_settings import *  # noqa: F403 (as settings do)
 
-ALLOWED_HOSTS = ["www.example.com"]
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": Path.cwd() / "photos.sqlite3",
-    }
-}
-LANGUAGE_CODE = "en"
+DATABASES = on_disk("photos.sqlite3")
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 ROOT_URLCONF = "photologue_i18n_urls"
-MIDDLEWARE += ["django.middleware.locale.LocaleMiddleware"]  # noqa: F405 (as settings do)

@@ -6,9 +6,12 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.sitemaps import Sitemap
+from django.db.models import F
 from django.urls import reverse
 from django.utils.translation import override
 from oscar.core.loading import get_model
+
+import django_sitemaps_plus as plus
 
 Product = get_model("catalogue", "Product")
 Category = get_model("catalogue", "Category")
@@ -59,3 +62,28 @@ SITEMAPS = {
     for name, kind in KINDS.items()
     for language, _ in settings.LANGUAGES
 }
+
+# As docs/languages.md says
+
+
+class Products(plus.Sitemap):
+    i18n = True
+    location = plus.Route("catalogue:detail", product_slug=F("slug"), pk=F("pk"))
+
+    def items(self) -> Any:
+        return Product.objects.browsable()
+
+
+class Categories(plus.Sitemap):
+    i18n = True
+    model = Category
+
+
+class Pages(plus.StaticSitemap):
+    i18n = True
+    names = ("catalogue:index", "basket:summary")
+
+
+OURS = {"product": Products, "category": Categories, "page": Pages}
+#: What is right for one language only.
+WRONG = {**OURS, "product": type("OneLanguage", (Products,), {"i18n": False})}

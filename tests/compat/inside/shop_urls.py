@@ -9,7 +9,7 @@ from django.urls import include, path
 from shop_sitemaps import SITEMAPS
 
 urlpatterns = [
-    path("sitemap.xml", views.index, {"sitemaps": SITEMAPS}),
+    path("sitemap.xml", views.index, {"sitemaps": SITEMAPS}, name="sitemaps"),
     path(
         "sitemap-<section>.xml",
         views.sitemap,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from typing import Any
 from unittest.mock import patch
@@ -12,6 +13,7 @@ from django.db import connection
 from django.test import RequestFactory, TestCase, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import include, path
+from django.utils import timezone
 from wagtail.contrib.sitemaps import Sitemap as WagtailSitemap
 from wagtail.contrib.sitemaps import views as wagtail_views
 from wagtail.models import Locale, Page, PageViewRestriction, Site
@@ -29,6 +31,7 @@ TAG = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 LINK = "{http://www.w3.org/1999/xhtml}link"
 HOST = "www.example.com"
 ROOT = f"https://{HOST}"
+MOMENT = dt.datetime(2017, 1, 1, 18, 0, tzinfo=dt.UTC)  # January 2 in TIME_ZONE, Tokyo
 
 SITEMAPS = {"pages": PageSitemap, "stock": WagtailSitemap}
 urlpatterns = [path("", include("django_sitemaps_plus.urls")), *urls.urlpatterns]
@@ -52,9 +55,22 @@ def entries(response: Any) -> dict[str, Any]:
     return {entry.findtext(f"{TAG}loc", ""): entry for entry in root}
 
 
+def days(response: Any) -> dict[str, dt.date | None]:
+    """Return the day of each entry in ``TIME_ZONE``, all that contrib says."""
+    found: dict[str, dt.date | None] = {}
+    for location, entry in entries(response).items():
+        text = entry.findtext(f"{TAG}lastmod")
+        moment = dt.datetime.fromisoformat(text) if text else None
+        is_time = moment is not None and moment.tzinfo is not None
+        found[location] = (
+            timezone.localdate(moment) if is_time else moment and moment.date()
+        )
+    return found
+
+
 @override_settings(
     ROOT_URLCONF="wagtail_sections",
-    ALLOWED_HOSTS=[HOST],
+    ALLOWED_HOSTS=[HOST, "o.example"],
     SITEMAPS_PLUS={
         "BASE_URL": ROOT,
         "SITEMAPS": "wagtail_sections.SITEMAPS",
@@ -76,7 +92,7 @@ class SectionTests(TestCase):
         Site.clear_site_root_paths_cache()
         cls.blog = cls.add(cls.home, "blog")
         cls.post = cls.add(cls.blog, "größe")
-        cls.news = cls.add(cls.home, "news")
+        cls.news = cls.add(cls.home, "news", last_published_at=MOMENT)
         cls.draft = cls.add(cls.blog, "draft", live=False)
         cls.secret = cls.add(cls.home, "secret")
         cls.below = cls.add(cls.secret, "below")
@@ -115,7 +131,9 @@ class SectionTests(TestCase):
 
     def test_our_views_serve_what_wagtails_do(self) -> None:
         request = RequestFactory().get("/", headers={"host": HOST}, secure=True)
-        assert set(entries(ours.sitemap(request))) == set(self.wagtails())
+        expected = days(wagtail_views.sitemap(request))
+        assert expected[f"{ROOT}/news/"] == dt.date(2017, 1, 2)
+        assert days(ours.sitemap(request)) == expected
         for name, arguments in {
             "sitemap": {"sitemaps": {"a": WagtailSitemap, "b": PageSitemap}},
             "index": {"sitemaps": {"a": WagtailSitemap}, "sitemap_url_name": "sitemap"},
@@ -130,6 +148,10 @@ class SectionTests(TestCase):
         self.add(other, "leaf")
         site = Site.objects.create(hostname="o.example", port=80, root_page=other)
         assert PageSitemap().site != site
+        request = RequestFactory().get("/", headers={"host": "o.example"})
+        assert set(entries(ours.sitemap(request))) == set(
+            entries(wagtail_views.sitemap(request))
+        )
         assert set(self.section()) == set(self.wagtails())
         for address, wanted in {
             "http://o.example": site,

@@ -19,8 +19,6 @@ urlpatterns = [
     path("products/<slug:slug>/", page, name="product"),
     path(
         "news/",
-        include(
-            ([path("<int:year>/<slug:slug>/", page, name="article")], "news"),
-        ),
+        include(([path("<int:year>/<slug:slug>/", page, name="article")], "news")),
     ),
 ]
