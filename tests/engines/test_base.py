@@ -60,7 +60,12 @@ KEY = "s3cr3t-0123456789"
         (Console, "sections", "article", f"is 'article', {NO_TEXTS}"),
         (Console, "exclude", [7], f"is [7], {NO_TEXTS}"),
         (Console, "events", {"added"}, f"is {{'added'}}, {NO_TEXTS}"),
-        (Console, "events", ["added", "gone"], "has 'gone'; use some of 'added', "),
+        (
+            Console,
+            "events",
+            ["added", "gone"],
+            "has 'gone'; use some of 'added', 'changed', 'removed'.",
+        ),
         (PING, "sections", ["article"], "Ping takes no URLs of pages"),
         (PING, "token", KEY, ""),
         (partial(Ping, url=f"{HUB}?token={{token}}&sitemap="), "token", "", ""),

@@ -391,5 +391,7 @@ def test_slugs_and_endings_are_proved_at_once() -> None:
 def test_a_path_outside_the_folder_of_the_sitemap() -> None:
     refuse_outside("/shop/a", "/shop/")
     for path in ("/about/", "/shopping/", "/shop"):
-        with pytest.raises(LocationError, match="not in /shop/, the folder of the sit"):
+        with pytest.raises(
+            LocationError, match="not in /shop/, the folder of the site"
+        ):
             refuse_outside(path, "/shop/")

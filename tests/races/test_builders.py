@@ -49,7 +49,7 @@ def go_on(site: Ground) -> None:
     """Have nobody wait any longer: in the end not even for one who is dead."""
     (site.folder / "wait").unlink()
     unbuilt = Page.objects.filter(version=0)
-    assert within(START, lambda: unbuilt.count() == 1)
+    assert within(START, lambda: unbuilt.count() <= 1)
     site.let_claims_pass()
 
 
@@ -79,7 +79,8 @@ def test_commands_share_the_pages_and_those_of_one_that_is_killed(
         site.nursery.kill(pids.pop())
         go_on(site)
         built = [number_built(site.nursery.wait(pid)) for pid in pids]
-        assert sum(built) == Page.objects.count()
+        # Both may have waited for the dead's page, which either then says is built.
+        assert sum(built) - Page.objects.count() in (0, 1)
         assert all(built)
         check(site)
 

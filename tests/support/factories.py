@@ -31,11 +31,6 @@ class ArticleFactory(DjangoModelFactory):
     day = factory.LazyAttribute(lambda self: self.updated and self.updated.date())
 
 
-class StoryFactory(ArticleFactory):
-    class Meta:
-        model = models.Story
-
-
 class TagFactory(DjangoModelFactory):
     class Meta:
         model = models.Tag

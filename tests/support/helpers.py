@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db.models import F
+from django.db.models.functions import Sign
 from django.urls import clear_script_prefix, set_script_prefix
 
 from django_sitemaps_plus import Route, Sitemap, StaticSitemap
@@ -150,11 +151,15 @@ def later(seconds: float, *columns: str) -> None:
     """
     for model in apps.get_models():
         if model._meta.app_label.startswith("sitemaps_plus"):
-            names = [field.name for field in model._meta.concrete_fields]
-            for name in filter(_MOMENT.fullmatch, names):
-                if name in columns or not columns:
-                    known = model._base_manager.filter(**{f"{name}__gt": 0})
-                    known.update(**{name: F(name) - seconds})
+            fields = (field.name for field in model._meta.concrete_fields)
+            names = [name for name in fields if name in columns or not columns]
+            # Nothing is taken from 0, which says that it never happened.
+            model._base_manager.update(
+                **{
+                    name: F(name) - seconds * Sign(F(name))
+                    for name in filter(_MOMENT.fullmatch, names)
+                }
+            )
 
 
 @contextmanager

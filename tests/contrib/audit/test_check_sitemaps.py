@@ -180,8 +180,10 @@ def test_a_class_that_cannot_be_made(register: Register) -> None:
 
 
 def test_nothing_registered() -> None:
-    add = "Add @register to a Sitemap class in the sitemaps.py of an app in INSTALLED_"
-    said = f"Nothing to check: no sitemap is registered. {add}APPS.\n"
+    said = (
+        "Nothing to check: no sitemap is registered. Add @register to a Sitemap class "
+        "in the sitemaps.py of an app in INSTALLED_APPS.\n"
+    )
     assert check() == (said, "", 0)
 
 

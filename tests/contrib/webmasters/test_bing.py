@@ -108,7 +108,7 @@ def test_the_status_says_when_a_sitemap_was_submitted(bing: FakeBing) -> None:
 def test_the_check_says_whether_the_site_is_verified(bing: FakeBing) -> None:
     sites: list[tuple[dict[str, bool], str]] = [
         ({f"{SITE}/": False}, "is not verified"),
-        ({SITE: True}, "not have the site https://www.example.com/ at Bing, but http"),
+        ({SITE: True}, "not have the site https://www.example.com/ at Bing, but https"),
         ({}, "but none"),
     ]
     for bing.sites, text in sites:
