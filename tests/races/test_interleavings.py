@@ -42,7 +42,7 @@ from tests.testapp.models import Article
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ROUNDS = 20 if COSTLY else 6
+ROUNDS = 12 if COSTLY else 6
 #: How likely something else is done before a statement, and how deep it goes.
 LIKELY, DEEP = 0.15, 2
 _SLUGS = [f"k{number}" for number in range(30)]
