@@ -1,9 +1,8 @@
 """
 Crawlers read the example site over a socket, and find every page exactly once.
 
-The site is loaded and served by processes of their own, as a user would do it. By
-default it is loaded up to U+FFFF, which is more than one sitemap file may hold; with
-the network tests, whole.
+The site is loaded and served by processes of their own, as a user would do it, and
+it is loaded up to U+FFFF, which is more than one sitemap file may hold.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ import pytest
 from lxml import etree
 
 from django_sitemaps_plus.protocol.dates import parse_w3c
-from tests.compat.conftest import WITH
 from tests.compat.environments import (
     INSIDE,
     OWN,
@@ -35,7 +33,7 @@ from tests.compat.environments import (
 )
 
 EXAMPLE = Path(__file__).parents[2] / "example_project"
-LAST = "U+10FFFF" if WITH["network"] else "U+FFFF"
+LAST = "U+FFFF"
 #: https://www.sitemaps.org/protocol.html#index
 MAX_ENTRIES, MAX_BYTES = 50_000, 52_428_800
 
